@@ -642,10 +642,7 @@ def test_how_far_the_chosen_core_leads() -> None:
     assert f"leaves {given:.2f} points fewer free than `frequency`" in TEXT
     assert given > 100 * TEN_POINTS  # 'more than the ten that the rule lets it give away'
     docstring = " ".join(str(MiddleCore.__doc__).split())
-    assert (
-        f"by {100 * third['hash', 'accuracy']:.1f} points after 18 epochs."
-        in docstring
-    )
+    assert f"by {100 * third['hash', 'accuracy']:.1f} points after 18 epochs." in docstring
     points = [100 * leads_of["adult"][9_045, over, "accuracy"]["mean"] for over in ("frequency", "hash")]
     assert f"it is {points[0]:.1f} and {points[1]:.1f} points, and {given:.0f} fewer free" in docstring
     cells = result("paper/core-choice-adult")["cells"]

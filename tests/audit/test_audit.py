@@ -285,16 +285,17 @@ def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, p
 
 def test_a_second_audit_of_a_receipt_is_counted_and_told():
     now = asked(CORE_IDS)
+    copied = copy.deepcopy(now.model)
     first, second = (audit(*now, shadows=FEW, attacks=("lira",)) for _ in range(2))
     assert (first.earlier, second.earlier) == (0, 1)
     assert (first.caveats, [text.partition(":")[0] for text in second.caveats]) == (
         [], ["it is audit number 2 of this receipt"],
     )  # fmt: skip
     assert "audit number" not in str(first)
-    assert str(second).endswith("; audit number 2 of this receipt")
+    assert "\nBut it is audit number 2 of this receipt: " in str(second)
     assert second.finding == first.finding
     assert AuditReport.from_json(second.to_json()) == second
-    assert audit(copy.deepcopy(now.model), *[*now][1:], shadows=FEW, attacks=("lira",)).earlier == 2
+    assert audit(copied, *[*now][1:], shadows=FEW, attacks=("lira",)).earlier == 2
 
 
 def test_audits_are_counted_by_receipt_and_only_if_they_end():

@@ -123,7 +123,7 @@ def test_a_receipt_that_the_model_has_not_come_to_yet(request_):
 def test_a_receipt_without_records(request_):
     again = request_.model.unlearn(IDS, core_policy="keep-extractor")
     assert again.already_forgotten == len(IDS)
-    refused(request_.model, again, request_.forgotten, TEST, "nothing to audit")
+    refused(request_.model, again, request_.forgotten, TEST, "names no records that were forgotten by this request")
 
 
 def test_only_what_a_request_forgot_itself_is_asked_for(request_):
@@ -288,6 +288,21 @@ def test_a_fit_says_anew_what_is_set_aside(monkeypatch):
     assert model.fit(TRAINING)._fitted.set_aside is None
     with pytest.raises(TypeError, match="test should be a Dataset, not ndarray"):
         model.fit(TRAINING, test=TEST.inputs)
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        (TRAINING, "all among the training records"),
+        (TRAINING.select(TRAINING.ids[:9]), "all among the training records"),
+        (replace(TEST, class_names=TEST.class_names[::-1]), "other class names"),
+        (replace(TEST, inputs=TEST.inputs[:, :-1]), "but the training records are"),
+    ],
+)
+def test_what_cannot_be_test_records_is_not_set_aside(test, words, monkeypatch):
+    monkeypatch.undo()
+    with pytest.raises(DataError, match=words):
+        copy.deepcopy(fitted()).fit(TRAINING, test=test)
 
 
 def test_what_is_set_aside_is_kept_under_the_key():

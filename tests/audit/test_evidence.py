@@ -272,6 +272,14 @@ def test_the_most_exposed_record_is_the_one_that_is_remembered():
     assert all(one.p_value <= one.corrected for one in found)
 
 
+def test_a_record_that_is_shunned_stands_out_as_one_that_is_remembered():
+    scores = np.random.default_rng(3).normal(size=(20, len(LABELS.forgotten)))
+    scores[0, 1] = -9.0
+    first, *others_ = most_exposed(CASE, scores)
+    assert (first.score, first.p_value, first.corrected) == (-9.0, 0.05, 0.05)
+    assert min(other.corrected for other in others_) > 0.05
+
+
 def test_the_most_exposed_of_many_is_nobody_where_all_are_honest():
     """Of so many records some stand out by chance; corrected for that, one model in twenty has any that do."""
     known = evidence()

@@ -7,6 +7,7 @@ from unittest import mock
 
 import pytest
 
+from maxrr.audit.auditing import count_audit
 from maxrr.unlearning.set_aside import SetAside
 from maxrr.workspace import Workspace, WorkspaceError, audits
 from tests.workspace.problems import cases, contents, found, kinds, needles, write_root
@@ -107,7 +108,7 @@ def audited(folder, receipt, records):
     """How many audits of a receipt there were, for one who audits it now, beside whoever works there."""
     with Workspace.open(folder, read_only=True) as reader:
         model = reader.model_with(records)
-    return model._count_audit(receipt)
+    return count_audit(model, receipt.digest)
 
 
 def test_audits_are_counted_by_receipt_whoever_makes_them(workspace, records, receipt):
@@ -116,8 +117,8 @@ def test_audits_are_counted_by_receipt_whoever_makes_them(workspace, records, re
     assert audited(workspace.folder, other, records) == 0
     workspace.refit(records)
     model = workspace.model_with(records)
-    assert model._count_audit(receipt) == 3
-    assert copy.deepcopy(model)._count_audit(receipt) == 4
+    assert count_audit(model, receipt.digest) == 3
+    assert count_audit(copy.deepcopy(model), receipt.digest) == 4
     assert audited(workspace.folder, receipt, records) == 5
 
 
@@ -125,7 +126,7 @@ def test_a_request_to_a_copy_is_none_of_the_workspace(workspace, records):
     """Its receipt has the number that the workspace gives to the next one."""
     ids = kinds(workspace.model)[0][:2]
     model = workspace.model_with(records)
-    assert model._count_audit(model.unlearn(ids[:1], core_policy="keep-extractor")) == 0
+    assert count_audit(model, model.unlearn(ids[:1], core_policy="keep-extractor").digest) == 0
     own = workspace.unlearn(ids[:1], core_policy="keep-extractor")
     assert audited(workspace.folder, own, records) == 0
 
@@ -133,7 +134,8 @@ def test_a_request_to_a_copy_is_none_of_the_workspace(workspace, records):
 def test_of_audits_that_end_at_once_none_is_lost(workspace, records, receipt):
     models, counted = [workspace.model_with(records) for _ in range(8)], []
     threads = [
-        threading.Thread(target=lambda model=model: counted.append(model._count_audit(receipt))) for model in models
+        threading.Thread(target=lambda model=model: counted.append(count_audit(model, receipt.digest)))
+        for model in models
     ]
     for thread in threads:
         thread.start()
@@ -160,7 +162,7 @@ def test_an_audit_that_cannot_be_noted_is_not_lost(workspace, records, receipt, 
         workspace.close()
         workspace.folder.rename(tmp_path / "moved")
     with pytest.warns(UserWarning, match="later audits will not know of this one"):
-        assert model._count_audit(receipt) == earlier
+        assert count_audit(model, receipt.digest) == earlier
     if how == "a link":
         assert list((tmp_path / "else").iterdir()) == []
 

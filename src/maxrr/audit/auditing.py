@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -41,6 +42,7 @@ from maxrr.unlearning.tombstones import id_hmac
 POINTS = 200  # of a curve that is kept
 MOST_EXPOSED = 10
 COMPARED = 2_000  # test records on which models are held against each other
+AUDITED = Counter[str]()  # by the digest of the receipt: models in memory, of this process
 
 
 def audit(
@@ -123,7 +125,7 @@ def audit(
         views = counts.make(maker)
         targets = {"after": maker.own(model), **maker.rebuilt()}
         found = judge(case, views, targets, chosen) | {"heads_distance": heads_distance_of(case)}
-    earlier = model._count_audit(receipt)
+    earlier = count_audit(model, receipt.digest)
     return AuditReport(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), core_touched=case.touches_core, with_records=counts.with_records,
@@ -280,12 +282,12 @@ def by_class(case: Case, scores: Floats) -> dict[str, float]:
 
 
 def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
-    """The forgotten records that stand out most in the audited model."""
-    near = rounding(scores)
-    p_values = rank_p_value(scores[0], scores[1:], tolerance=near)
-    largest = np.repeat(scores[1:].max(axis=1)[:, None], scores.shape[1], axis=1)
-    corrected = rank_p_value(scores[0], largest, tolerance=near)
-    order = np.lexsort((-scores[0], p_values))[:MOST_EXPOSED]
+    """The forgotten records that stand out most in the audited model, remembered or shunned."""
+    near, away = rounding(scores), np.abs(scores - np.median(scores, axis=0))
+    p_values = rank_p_value(away[0], away[1:], tolerance=near)
+    largest = np.repeat(away[1:].max(axis=1)[:, None], away.shape[1], axis=1)
+    corrected = rank_p_value(away[0], largest, tolerance=near)
+    order = np.lexsort((-away[0], p_values))[:MOST_EXPOSED]
     key, ids = case.fitted.key, case.forgotten.ids.tolist()
     return [
         Exposed(
@@ -370,6 +372,14 @@ def assumptions(case: Case) -> list[str]:
     return found
 
 
+def count_audit(model: MaxRR, receipt: str) -> int:
+    """Count an audit that came to a finding, and say how many of the same receipt did before, copies included."""
+    if model._note_audit is not None:
+        return model._note_audit(receipt)
+    AUDITED[receipt] += 1
+    return AUDITED[receipt] - 1
+
+
 def choices(case: Case, attacks: Sequence[str]) -> list[str]:
     """What was chosen otherwise than by default: whoever may choose after looking may choose the finding."""
     found = []
@@ -395,6 +405,12 @@ def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
         found.append(
             "the extractor was trained elsewhere, nobody here knows how; those of shadow models are trained by the "
             "recorded recipe"
+        )
+    gone = set(case.forgotten.labels.tolist()) - set(fitted.codes.tolist())
+    if gone:
+        names = ", ".join(case.forgotten.class_names[label] for label in sorted(gone))
+        found.append(
+            f"the class {names} is gone: retrained models say the same of all its records, and little is told apart"
         )
     if fitted.technique:
         found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")

@@ -126,7 +126,9 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
     if why := not_among(receipt, fitted.receipts):
         raise DataError(why)
     if not receipt.tombstones:
-        raise DataError("the receipt names no records that were forgotten: there is nothing to audit")
+        raise DataError(
+            "the receipt names no records that were forgotten by this request: if an earlier one names them, audit that"
+        )
     check_kind(fitted, gone, "forgotten")
     given = tombstones_of(fitted.key, gone.ids, gone.record_hashes(), value_hashes(gone.inputs))
     known = {stone.record for stone in fitted.tombstones.stones}

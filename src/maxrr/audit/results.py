@@ -237,8 +237,9 @@ class AuditReport(Shown):
             ) from error
 
     def __str__(self) -> str:
-        again = f"; audit number {self.earlier + 1:,} of this receipt" if self.earlier else ""
-        return f"{self.finding}: p = {self.finding.p_value:.3g} by {self.finding.rank}; {self.finding.told}{again}"
+        found = self.finding
+        said = f"{found}: p = {found.p_value:.3g} by {found.attack}, {found.rank}; {found.told}"
+        return "\n".join([said, *(f"But {caveat}." for caveat in self.caveats)])
 
 
 def read_parts(facts: dict[str, Any]) -> dict[str, Any]:

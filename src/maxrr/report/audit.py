@@ -17,7 +17,7 @@ TRACES = {
     "retrained": Trace("retrained", "2 4", "square"),
     "all": Trace("rest", "7 3 2 3", "circle"),
 }
-CLASSES = 12  # that are shown, the most exposed first
+CLASSES = 12  # that are shown, those that stand out most first
 
 
 def audit_page(report: AuditReport) -> str:
@@ -55,7 +55,7 @@ def audit_page(report: AuditReport) -> str:
         strip_of_auc=partial(strip, left=0.0, right=1.0, tick=0.5),
         strip_of_power=partial(strip, left=0.0, right=1.0, tick=WORTH),
         strip_from_zero=strip_from_zero,
-        classes=sorted(report.by_class.items(), key=lambda item: -item[1]),
+        classes=sorted(report.by_class.items(), key=lambda item: -abs(item[1] - 0.5)),
         shown_classes=CLASSES,
     )
 

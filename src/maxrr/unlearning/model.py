@@ -56,7 +56,7 @@ from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
 from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
 from maxrr.unlearning.returning import copies_in, let_in
-from maxrr.unlearning.set_aside import SetAside
+from maxrr.unlearning.set_aside import SetAside, check_set_aside
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
 from maxrr.unlearning.trained_elsewhere import grown, knowing_others, left_in, still_as_seen, to_train_by
@@ -117,7 +117,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     1417
     """
 
-    _audits: tuple[str, ...] = ()  # the hashes of receipts whose audits came to a finding
     _note_audit: Callable[[str], int] | None = None  # where a workspace counts them
 
     def __init__(
@@ -318,8 +317,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, dataset: Dataset, called: NDArray[Any] | None, allow_copies: str | None, folder: str | Path | None,
         progress: Progress | None, *, again: bool = False, test: Dataset | None = None,
     ) -> Self:  # fmt: skip
-        if not isinstance(test, Dataset | None):
-            raise TypeError(f"test should be a Dataset, not {type(test).__name__}")
+        if test is not None:
+            check_set_aside(test, dataset)
         by_place = called is None
         labels = np.arange(len(dataset.class_names)) if called is None else called
         recipe = self._check()
@@ -848,13 +847,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after
-
-    def _count_audit(self, receipt: Receipt) -> int:
-        """Count an audit that came to a finding, and say how many of the same receipt did before."""
-        with self._lock:
-            audited, before = self._fitted.receipts[receipt.number - 1], self._audits
-            self._audits = (*before, audited)
-            return before.count(audited) if self._note_audit is None else self._note_audit(audited)
 
     @property
     def _lock(self) -> RLock:
