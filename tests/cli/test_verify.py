@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from maxrr.evidence import Dossier, Envelope, PublicKeys, Statement, Subject
-from maxrr.evidence.dossier_checks import CLAIMS
+from maxrr.evidence.dossiers import CLAIMS
 from maxrr.report import dossier_page
 from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import Workspace

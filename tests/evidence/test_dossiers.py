@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier, LogWriter, PublicKey, SigningKey
-from maxrr.evidence.dossier_checks import CLAIMS, difference_to_log
+from maxrr.evidence.dossiers import CLAIMS, difference_to_log
 from maxrr.evidence.exact_text import canonical_json
 from tests.cases import every
 from tests.evidence import independent

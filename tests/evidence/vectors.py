@@ -14,8 +14,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from maxrr.evidence import Checkpoint, Envelope, SigningKey, Statement, Subject, Tree, key_of
-from maxrr.evidence.dossier_checks import CLAIMS
-from maxrr.evidence.dossiers import DOSSIER_TYPE
+from maxrr.evidence.dossiers import CLAIMS, DOSSIER_TYPE
 from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
 from maxrr.evidence.exact_text import canonical_json, to_base64
 from maxrr.evidence.log_proofs import prove_inclusion

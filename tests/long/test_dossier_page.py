@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from maxrr.evidence import Dossier, SigningKey
-from maxrr.evidence.dossier_checks import CLAIMS
+from maxrr.evidence.dossiers import CLAIMS
 from maxrr.evidence.exact_text import canonical_json
 from maxrr.report import dossier_in, dossier_page
 from tests.evidence.forgeries import FORGED, KEY, OPERATOR, OTHER, TRUE, UNREADABLE

@@ -14,7 +14,7 @@ import pytest
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier
-from maxrr.evidence.dossier_checks import CLAIMS
+from maxrr.evidence.dossiers import CLAIMS
 from maxrr.report import OtherVersion, dossier_in, dossier_page, is_report, require_same_page
 from maxrr.unlearning import Guarantee
 from tests.evidence.forgeries import OPERATOR, ROWS, TRUE

@@ -59,7 +59,7 @@ def verify(
         checks.append(compared(page, dossier))
     if log is not None:
         from maxrr.cli.log import log_in
-        from maxrr.evidence.dossier_checks import difference_to_log
+        from maxrr.evidence.dossiers import difference_to_log
 
         why = difference_to_log(dossier, keys, log_in(log))
         checks.append(Check("log", SAME_LOG, not why, why))

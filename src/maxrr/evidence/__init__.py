@@ -5,8 +5,7 @@ quietly rewrite. Knows nothing about learning.
 from maxrr.evidence.append_tree import leaf_hash
 from maxrr.evidence.changes import Change
 from maxrr.evidence.checkpoints import Checkpoint, OlderCheckpoint, SplitView, TwoCheckpoints
-from maxrr.evidence.dossier_checks import Check
-from maxrr.evidence.dossiers import Dossier, DossierRecord
+from maxrr.evidence.dossiers import Check, Dossier, DossierRecord
 from maxrr.evidence.envelopes import Envelope, EnvelopeSignature
 from maxrr.evidence.histories import History, compare_logs
 from maxrr.evidence.keyring import find_key, find_public_keys, make_key, rotate_key

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier
-from maxrr.evidence.dossier_checks import CLAIMS
+from maxrr.evidence.dossiers import CLAIMS
 from maxrr.plain_text import STEERING, tame
 from maxrr.report.page import environment, render
 from maxrr.report.receipts import date, depending, in_words, receipt_of

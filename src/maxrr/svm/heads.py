@@ -170,9 +170,9 @@ def brought(samples: Samples, classes: list[int]) -> Samples:
     """The samples on the device that works on them while these heads are solved, if it has room for that."""
     if samples.device is None:
         return samples
-    from maxrr.svm import streaming  # brings torch, which arrays of NumPy do without
+    from maxrr.svm import start_streamed  # brings torch, which arrays of NumPy do without
 
-    return streaming.brought(samples, min(group_size(samples), len(classes)))
+    return start_streamed.brought(samples, min(group_size(samples), len(classes)))
 
 
 def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:

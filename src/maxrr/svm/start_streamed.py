@@ -22,8 +22,8 @@ from maxrr.svm.device import Device
 from maxrr.svm.newton_cuda import BLOCK, LARGEST_PRODUCT, WIDE, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
 from maxrr.svm.start import BAND, Guess
-from maxrr.svm.start_cuda import FAR, STAGES, RunSamples, centres, find_direction, thin
-from maxrr.svm.streaming import PER_HEAD, rows_at_once, sent
+from maxrr.svm.start_cuda import FAR, MOST, STAGES, RunSamples, centres, find_direction, thin
+from maxrr.svm.streaming import BLOCK_BYTES, rows_at_once, sent
 from maxrr.svm.working_set import REACH
 
 FEW_ROWS, MANY_ROWS = (1 << 13, 48), (1 << 16, 96)  # samples that a head works on, or so many times d + 1: between
@@ -35,6 +35,8 @@ SAFE = 4.0  # and samples further than so many did not in this one
 WIDER = 2.0  # the reach, where heads would have gone further
 MOST_TOGETHER = 16  # heads that share a thinned sample, in which each of them has more than its share
 MEASURED = 4096  # samples from which centre and length are taken
+COPIES = 32  # bytes for a number in the samples that heads work on where all are on the device: four times in float64
+PER_HEAD = 400  # bytes for each of these samples in each head
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,23 @@ class State:
     width: Floats  # of the smoothing that was solved
     done: Bools
     multipliers: dict[int, tuple[Ints, Floats]]  # by head: places of those strictly between their bounds, and these
+
+
+def brought(samples: Samples, heads: int) -> Samples:
+    """The samples on the device that was asked for, if they fit there with all that so many heads need beside them."""
+    device, X = samples.device, samples.X
+    if device is None:
+        return samples
+    count = len(samples.codes)
+    size = count * X.shape[1] * X.dtype.itemsize
+    working = COPIES * count * X.shape[1] + PER_HEAD * min(heads * count, MOST) + 16 * LARGEST_PRODUCT
+    if size + working > device.room():
+        return samples
+    X = samples.features
+    there = torch.empty(X.shape, dtype=torch.from_numpy(np.empty(0, X.dtype)).dtype, device=device.name)
+    for rows, block in sent(X, max(1, BLOCK_BYTES // (8 * X.shape[1])), device):
+        there[rows] = block
+    return replace(samples, X=there, device=None, chosen=None)
 
 
 def guess_run(samples: Samples, classes: list[int]) -> Guess | None:

@@ -6,7 +6,6 @@ two of these, so that one is filled while the other is sent. A memory map is rea
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,13 +15,8 @@ from torch import Tensor
 from maxrr.parallel import Threads
 from maxrr.svm.arrays import AnyArray, Floats, blocks, is_narrow, to_numpy
 from maxrr.svm.device import Device
-from maxrr.svm.newton_cuda import LARGEST_PRODUCT
-from maxrr.svm.problem import Samples
-from maxrr.svm.start_cuda import MOST
 
 BLOCK_BYTES = 1 << 28  # of samples in float64 that are sent at a time: more of them are no faster
-COPIES = 32  # bytes for a number in the samples that heads work on where all are on the device: four times in float64
-PER_HEAD = 400  # bytes for each of these samples in each head
 
 
 class Sign:
@@ -128,20 +122,3 @@ def scores(X: NDArray[np.floating], weights: Floats, device: Device) -> Floats:
     for rows, block in sent(X, rows_at_once(X, weights.shape[1], device), device):
         found[rows] = to_numpy(block.double() @ there)
     return found
-
-
-def brought(samples: Samples, heads: int) -> Samples:
-    """The samples on the device that was asked for, if they fit there with all that so many heads need beside them."""
-    device, X = samples.device, samples.X
-    if device is None:
-        return samples
-    count = len(samples.codes)
-    size = count * X.shape[1] * X.dtype.itemsize
-    working = COPIES * count * X.shape[1] + PER_HEAD * min(heads * count, MOST) + 16 * LARGEST_PRODUCT
-    if size + working > device.room():
-        return samples
-    X = samples.features
-    there = torch.empty(X.shape, dtype=torch.from_numpy(np.empty(0, X.dtype)).dtype, device=device.name)
-    for rows, block in sent(X, max(1, BLOCK_BYTES // (8 * X.shape[1])), device):
-        there[rows] = block
-    return replace(samples, X=there, device=None, chosen=None)
