@@ -4,7 +4,6 @@ A file belongs to one profile, one seed and the same records. Pieces that are th
 them again, delete the file.
 """
 
-import importlib
 import json
 import platform
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ import torch
 
 from maxrr.files import Lock, write_atomically
 from maxrr.parallel import Engine, cores
+from maxrr.version import __version__
 
 Json = dict[str, Any]
 LOCK = ".lock"
@@ -142,6 +142,6 @@ def made_here(device: torch.device) -> Json:
         "date": datetime.now(UTC).date().isoformat(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "machine": f"{platform.machine()}, {cores()} cores",
-        "python": platform.python_version(), "maxrr": importlib.import_module("maxrr").__version__,
+        "python": platform.python_version(), "maxrr": __version__,
         **{package: version(package) for package in ("torch", "numpy", "scipy", "scikit-learn")},
     }  # fmt: skip

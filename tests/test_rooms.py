@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOMS = (
+    "version",  # one file
     "lazily",  # one file
     "once",  # one file
     "errors",  # one file
@@ -33,6 +34,7 @@ ALONE = {
     "lazily.py": "lazily",
     "once.py": "once",
     "plain_text.py": "plain_text",
+    "version.py": "version",
 }  # rooms of one file
 UNSAFE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve"}  # a file could run code on load
 TERMINAL = {"click", "rich", "typer"}  # the library works without them

@@ -3,10 +3,9 @@
 import typing
 
 from maxrr import lazily
+from maxrr.version import __version__
 
 __all__ = ["LinearSVM", "MaxRR", "__version__"]
-
-__version__ = "0.2.0"
 
 if typing.TYPE_CHECKING:
     from maxrr import audit as audit

@@ -1,6 +1,5 @@
 """The `maxrr` command. Each command imports what it needs when it runs, so that help and errors come at once."""
 
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Annotated
@@ -26,6 +25,7 @@ from maxrr.cli import (
     verify,
 )
 from maxrr.cli.run import MEANING, Commands
+from maxrr.version import __version__
 
 __all__ = ["app"]
 
@@ -112,7 +112,7 @@ app.add_typer(
 
 def print_version(wanted: bool) -> None:
     if wanted:
-        print(f"maxrr {importlib.import_module('maxrr').__version__}")
+        print(f"maxrr {__version__}")
         raise typer.Exit
 
 

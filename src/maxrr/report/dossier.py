@@ -5,7 +5,6 @@ The page is a function of the dossier alone, so that whoever has the dossier ins
 
 import base64
 import hashlib
-import importlib
 import re
 from functools import cache
 from importlib import resources
@@ -19,6 +18,7 @@ from maxrr.evidence.dossiers import CLAIMS
 from maxrr.plain_text import STEERING, tame
 from maxrr.report.page import environment, render
 from maxrr.report.receipts import date, depending, in_words, receipt_of
+from maxrr.version import __version__
 
 SCRIPTS = ("check_dossier.js", "find_record.js", "dossier_page.js")
 BEGIN, END = '<script type="application/json" id="dossier">', "</script>"
@@ -70,7 +70,7 @@ def dossier_page(dossier: Dossier) -> str:
         script=script,
         script_hash=policy_hash(script),
         style_hash=policy_hash(environment(__package__).get_template("look.css").render()),
-        version=Markup(VERSION % library_version()),
+        version=Markup(VERSION % __version__),
     )
 
 
@@ -115,11 +115,11 @@ def require_same_page(page: str, dossier: Dossier) -> None:
     maxrr.errors.EvidenceError
         Something in the page was changed: its words, its look or its script.
     """
-    if VERSION % library_version() not in page:
+    if VERSION % __version__ not in page:
         said = re.search(VERSION % "([0-9A-Za-z.+-]{1,40})", page)
         raise OtherVersion(
             f"the page says that maxrr {said[1] if said else 'of an unknown version'} made it, and this is "
-            f"{library_version()}: use that version to compare its words"
+            f"{__version__}: use that version to compare its words"
         )
     try:
         expected = dossier_page(dossier)
@@ -142,8 +142,3 @@ def script_of_page() -> Markup:
 def policy_hash(content: str) -> str:
     """How a page's policy names the one script or style that may take effect."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
-def library_version() -> str:
-    """The version of this library, on which the words of pages depend."""
-    return str(importlib.import_module("maxrr").__version__)
