@@ -155,7 +155,7 @@ def test_a_plan_that_is_stale_is_refused(shell: Shell, digits: Path, monkeypatch
     with Workspace.open(digits, read_only=True) as reader:
         plan = reader.plan([one])
     shell("unlearn", digits, "--ids", other, "--yes")
-    monkeypatch.setattr("maxrr.cli.unlearn.planned", lambda *_: plan)
+    monkeypatch.setattr(Workspace, "plan", lambda *_, **__: plan)
     ended = shell("unlearn", digits, "--ids", one, "--yes", code=3)
     assert "Nothing was changed: plan again" in ended.err
     assert len(list(digits.glob("receipts/*"))) == 1
