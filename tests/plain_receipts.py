@@ -16,7 +16,7 @@ def receipt(number: int = 1, previous: str = "", **fields: Any) -> Receipt:
     made = Receipt(
         number=number, previous=previous, guarantee="exact-untouched", reason="nothing rests on it", form=2,
         bytes_claim="identical", unconditional=True, conditions=[], core_depended_on="nothing",
-        core_details={"fraction": 0.5, "kind": "hash"}, core_policy="refuse", refit="retained", requested=1, core=0,
+        core_details={"fraction": 0.5, "kind": "hash"}, core_policy="refuse", requested=1, core=0,
         influential=0, free=1, already_forgotten=0, duplicates_left=0, core_left_in_extractor=0,
         tombstones=[hexadecimal(f"record {number}")], core_tombstones=[], earlier_tombstones=[],
         records_before=100 - number + 1, records_after=100 - number,

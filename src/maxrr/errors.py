@@ -59,8 +59,8 @@ class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
     message : str
         Why the request is refused, and what to do instead.
     plans : tuple of maxrr.unlearning.Plan
-        What could be asked for instead, one plan each; none where no other policy or refit would help. The exception
-        has them as an attribute of the same name.
+        What could be asked for instead, one plan each; none where no other policy would help. The exception has them
+        as an attribute of the same name.
     """
 
     def __init__(self, message: str, plans: tuple[typing.Any, ...] = ()) -> None:

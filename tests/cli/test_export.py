@@ -19,7 +19,7 @@ def test_export(shell: Shell, digits: Path, tmp_path: Path) -> None:
     written = shell("export", digits, tmp_path / "model.onnx", "--json").json
     assert written["model_hash"] == model_of(digits)
     assert written["bytes"] == (tmp_path / "model.onnx").stat().st_size
-    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--refit", "influential", "--yes")
+    shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--yes")
     shown = shell("export", digits, tmp_path / "model.onnx").out
     assert f"model {model_of(digits)[:12]}" in shown
 

@@ -85,8 +85,7 @@ def test_ids_that_are_strings_stay_strings(shell: Shell, fitted_visits: Path) ->
         (Action.erase, 0, "none on the model"),
         (Action.move, 0, "move 2 heads"),
         (Action.more, 1, "embed 1 record and move 2 heads"),
-        (Action.influential, 0, "fit 2 heads"),
-        (Action.anew, 90, "embed 90 records and fit 2 heads"),
+        (Action.technique, 90, "embed 90 records and fit 2 heads"),
     ],
 )
 def test_the_work_is_that_of_the_action(action: Action, embeds: int, said: str) -> None:

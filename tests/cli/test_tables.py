@@ -190,7 +190,7 @@ def test_a_workspace_keeps_what_is_dropped(shell: Shell, numbered: Path, tmp_pat
 def test_an_export_takes_rows_of_the_table(shell: Shell, fitted: Path, table: Path, tmp_path: Path) -> None:
     from maxrr import serving
 
-    shell("export", fitted, "--serving", tmp_path / "model", "--source", table)
+    shell("export", fitted, "--serving", tmp_path / "model")
     served = serving.load(tmp_path / "model")
     assert served.columns == ("age", "country")
     answers = shell("predict", fitted, table, "--json").json

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from maxrr.cli.options import Policy, Refit
+from maxrr.cli.options import Policy
 from maxrr.unlearning import Receipt
-from maxrr.unlearning.requests import INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN
+from maxrr.unlearning.requests import KEEP, REFUSE, RETRAIN
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, kinds, model_of
 from tests.cli.terminal import Terminal
@@ -155,7 +155,7 @@ def test_a_plan_that_is_stale_is_refused(shell: Shell, digits: Path, monkeypatch
     with Workspace.open(digits, read_only=True) as reader:
         plan = reader.plan([one])
     shell("unlearn", digits, "--ids", other, "--yes")
-    monkeypatch.setattr("maxrr.cli.unlearn.planned", lambda *_: plan)
+    monkeypatch.setattr(Workspace, "plan", lambda *_, **__: plan)
     ended = shell("unlearn", digits, "--ids", one, "--yes", code=3)
     assert "Nothing was changed: plan again" in ended.err
     assert len(list(digits.glob("receipts/*"))) == 1
@@ -181,18 +181,6 @@ def test_other_records_than_those_that_were_fitted(shell: Shell, digits: Path, v
     assert model_of(digits) == before
 
 
-def test_on_influential_records_alone(shell: Shell, digits: Path, tmp_path: Path) -> None:
-    """Probabilities are then of all retained records, which have to be read again."""
-    import numpy as np
-
-    done = shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--refit", "influential", "--yes")
-    assert "approximate-refit" in done.out
-    assert "An audit is due" in done.out
-    np.save(tmp_path / "zero.npy", np.zeros((1, 8, 8)))
-    assert "nowhere" in shell("predict", digits, tmp_path / "zero.npy", "--source", "nowhere", code=1).err
-    assert len(shell("predict", digits, tmp_path / "zero.npy", "--json").json) == 1
-
-
 @pytest.mark.parametrize("command", ["plan", "unlearn", "status"])
 def test_a_workspace_in_use_or_missing(shell: Shell, digits: Path, command: str) -> None:
     asked = () if command == "status" else ("--ids", 3)
@@ -207,7 +195,6 @@ def test_a_workspace_in_use_or_missing(shell: Shell, digits: Path, command: str)
 
 def test_words_are_those_of_the_library() -> None:
     assert [policy.value for policy in Policy] == [REFUSE, RETRAIN, KEEP]
-    assert [refit.value for refit in Refit] == [RETAINED, INFLUENTIAL]
 
 
 def test_other_words_are_wrong_usage(shell: Shell, fitted_digits: Path) -> None:

@@ -35,7 +35,7 @@ def a_receipt(**changed: Any) -> dict[str, Any]:
         "records gives, and the extractor stays as it is",
         "unconditional": True, "conditions": [], "core_details": {"kind": "hash", "fraction": 0.33},
         "core_depended_on": "whether a record is core depends on its id and a key alone, not on any other record",
-        "core_policy": "refuse", "refit": "retained", "requested": 0, "core": 0, "influential": 0, "free": 0,
+        "core_policy": "refuse", "requested": 0, "core": 0, "influential": 0, "free": 0,
         "already_forgotten": 0, "duplicates_left": 0, "core_left_in_extractor": 0, "tombstones": [],
         "core_tombstones": [], "earlier_tombstones": [], "records_before": COUNT, "records_after": COUNT,
         "commitment_before": "00" * 32, "commitment_after": "00" * 32,

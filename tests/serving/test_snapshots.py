@@ -98,17 +98,6 @@ def test_it_holds_no_record(folder):
         assert any(len(table()) in array.shape for array in reachable(workspace._loaded))  # the search would find some
 
 
-def test_probabilities_of_heads_on_influential_records_need_the_raw_ones(folder):
-    with Workspace.open(folder) as workspace:
-        workspace.unlearn(workspace.model.influential_ids()[:1], refit="influential", core_policy="keep-extractor")
-        expected = workspace.predict_proba(SOME, records=table())
-    served = snapshot(folder)
-    assert served.predict(SOME).shape == (20,)
-    with pytest.raises(ValueError, match="give these as `training`"):
-        served.predict_proba(SOME)
-    assert np.allclose(snapshot(folder, training=table()).predict_proba(SOME), expected, rtol=0, atol=1e-5)
-
-
 def test_a_network_of_ones_own_is_given(tmp_path):
     Workspace.create(tmp_path / "ws", fresh(HashCore(0.5, key="house"), table(), own, epochs=2), table()).close()
     with pytest.raises(NetworkMissing):

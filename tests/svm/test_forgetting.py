@@ -477,16 +477,3 @@ def test_erasing_nothing():
     model.erase([])
     assert snapshot(model) == before
     assert model.held_[1].tobytes() == features
-
-
-def test_a_model_on_samples_of_its_own_changes_nothing_of_the_other():
-    problem = make("well_behaved", 6, n=80, d=3, classes=3)
-    model = LinearSVM(problem.C).fit(problem.X, problem.y, sample_weight=np.arange(80) % 3 + 1.0)
-    own = model.with_own_samples()
-    own.forget(own.support_[:5])
-    assert model.rows_.tolist() == list(range(80))
-    assert model.sample_weight_.tolist() == (np.arange(80) % 3 + 1.0).tolist()
-    model.forget([0, 1])
-    kept = np.arange(2, 80)
-    other = LinearSVM(problem.C).fit(problem.X[kept], problem.y[kept], sample_weight=kept % 3 + 1.0)
-    assert model.coef_.tobytes() == other.coef_.tobytes()

@@ -16,7 +16,7 @@ from maxrr.errors import NotHere, Refused
 from maxrr.svm import heads
 from maxrr.unlearning import Action, Guarantee
 from maxrr.unlearning import blueprint as blueprint_module
-from tests.cases import THOROUGH, some, thinned
+from tests.cases import some, thinned
 from tests.unlearning.problems import (
     CORES,
     core_of,
@@ -30,7 +30,6 @@ from tests.unlearning.problems import (
 )  # fmt: skip
 
 POLICIES = ("refuse", "retrain", "keep-extractor", "technique")
-REFITS = ("retained", "influential")
 NEW = np.random.default_rng(3).normal(size=5).astype(np.float32)
 
 
@@ -52,10 +51,8 @@ def kinds(model):
 
 STATES = {
     "fresh": (),
-    "heads on influential": ("influential",),
     "left in the extractor": ("left",),
     "a technique's extractor": ("technique",),
-    "left, and heads on influential": ("left", "influential"),
     "frozen": ("frozen",),
 }
 
@@ -65,7 +62,7 @@ def prepared(state):
     """A model in a state, its records, and ids that were forgotten, left in the extractor, replaced and left in it."""
     steps = STATES[state]
     model = table_model("frozen" if "frozen" in steps else "hash")
-    core, influential, free = kinds(model)
+    core, _, free = kinds(model)
     records, left, replaced = table(), core[:0], core[:0]
     model.unlearn(free[:1])
     if "left" in steps:
@@ -77,9 +74,6 @@ def prepared(state):
         left = core[:2]
         model.unlearn(left, core_policy=halved)
     gone = np.concatenate([free[:1], left])
-    if "influential" in steps:
-        gone = np.append(gone, influential[0])
-        model.unlearn(influential[:1], refit="influential")
     return model, records.without(gone), free[:1], left, replaced
 
 
@@ -148,7 +142,6 @@ def trained_on(model, records):
 def check(model, plan, act, retained, did):
     """Carry out the plan's request, and compare."""
     before, extractor = everything(model), model.extractor_
-    stood_on = model._fitted.records.ids[model._fitted.basis]
     classes = len(model.classes_)
     did.clear()
     if plan.refusal:
@@ -172,9 +165,6 @@ def check(model, plan, act, retained, did):
     names = table().class_names
     if plan.action is Action.nothing:
         assert parts_of(model) == before[0]
-    elif plan.action is Action.influential:
-        basis = retained.select(np.intersect1d(stood_on, retained.ids))
-        assert parts_of(model) == parts(extractor, fit_again(extractor, basis), names)
     else:
         if plan.action is Action.retrain:
             extractor = trained_on(model, retained)
@@ -205,14 +195,13 @@ def check_heads(plan, work, same_classes, count):
 @pytest.mark.parametrize("state", some(3, list(STATES)))
 def test_forgetting_does_what_the_plan_says(state, policy, did):
     chosen = halved if policy == "technique" else policy
-    for number, ids in enumerate(requests(state).values(), POLICIES.index(policy)):
-        for refit in REFITS if THOROUGH else [REFITS[number % 2]]:
-            model, records, *_ = copy.deepcopy(prepared(state))
-            did.clear()
-            plan = model.plan(ids, core_policy=chosen, refit=refit)
-            assert not did  # planning trains, embeds and solves nothing
-            retained = records.without(np.intersect1d(ids, records.ids)) if not plan.refusal else None
-            check(model, plan, lambda model=model, plan=plan: model.execute(plan), retained, did)
+    for ids in requests(state).values():
+        model, records, *_ = copy.deepcopy(prepared(state))
+        did.clear()
+        plan = model.plan(ids, core_policy=chosen)
+        assert not did  # planning trains, embeds and solves nothing
+        retained = records.without(np.intersect1d(ids, records.ids)) if not plan.refusal else None
+        check(model, plan, lambda model=model, plan=plan: model.execute(plan), retained, did)
 
 
 @pytest.mark.parametrize(("state", "policy"), thinned(3, itertools.product(some(3, list(STATES)), POLICIES)))
@@ -228,47 +217,38 @@ def test_replacing_does_what_the_plan_says(state, policy, did):
 
 
 LINES = """
-    fresh                          core                     refuse         retained    refuse               -
-    fresh                          core                     retrain        retained    train-extractor      exact-retrain
-    fresh                          core                     retrain        influential train-extractor      exact-retrain
-    fresh                          core                     keep-extractor influential heads-on-influential approximate-refit
-    fresh                          core                     technique      influential technique            approximate-refit
-    fresh                          core that shapes no head keep-extractor retained    erase                approximate-refit
-    fresh                          core that shapes no head keep-extractor influential erase                approximate-refit
-    fresh                          influential              refuse         retained    move-heads           exact-refit
-    fresh                          influential              technique      retained    move-heads           exact-refit
-    fresh                          influential              retrain        influential heads-on-influential approximate-refit
-    fresh                          free                     refuse         retained    erase                exact-untouched
-    fresh                          free                     retrain        influential erase                exact-untouched
-    fresh                          mixed                    keep-extractor retained    move-heads           approximate-refit
-    fresh                          forgotten                retrain        retained    nothing              exact-untouched
-    fresh                          a class                  retrain        retained    train-extractor      exact-retrain
-    fresh                          a class                  keep-extractor retained    move-heads           approximate-refit
-    fresh                          all core                 retrain        retained    refuse               -
-    fresh                          unknown                  retrain        retained    refuse               -
-    fresh                          none                     retrain        retained    refuse               -
-    fresh                          all                      keep-extractor retained    refuse               -
-    fresh                          all but a class          retrain        retained    refuse               -
-    heads on influential           free                     refuse         retained    heads-anew           exact-refit
-    heads on influential           free                     refuse         influential heads-on-influential approximate-refit
-    heads on influential           forgotten                retrain        retained    nothing              approximate-refit
-    heads on influential           core                     keep-extractor retained    heads-anew           approximate-refit
-    heads on influential           core                     retrain        influential train-extractor      exact-retrain
-    left in the extractor          left                     refuse         retained    nothing              approximate-refit
-    left in the extractor          left                     retrain        retained    train-extractor      exact-retrain
-    left in the extractor          left                     technique      retained    nothing              approximate-refit
-    left in the extractor          replaced                 retrain        retained    train-extractor      exact-retrain
-    left in the extractor          free                     refuse         retained    erase                exact-untouched
-    left in the extractor          influential              refuse         retained    move-heads           exact-refit
-    left in the extractor          left, and free           refuse         retained    erase                approximate-refit
-    left, and heads on influential left                     keep-extractor retained    nothing              approximate-refit
-    left, and heads on influential influential              refuse         retained    heads-anew           exact-refit
-    a technique's extractor        influential              refuse         retained    move-heads           exact-refit
-    a technique's extractor        left                     retrain        retained    train-extractor      exact-retrain
-    frozen                         influential              refuse         retained    move-heads           exact-refit
-    frozen                         free                     retrain        retained    erase                exact-untouched
-    frozen                         a class                  refuse         retained    move-heads           exact-refit
-"""  # noqa: E501
+    fresh                   core                     refuse         refuse          -
+    fresh                   core                     retrain        train-extractor exact-retrain
+    fresh                   core                     keep-extractor move-heads      approximate-refit
+    fresh                   core                     technique      technique       approximate-refit
+    fresh                   core that shapes no head keep-extractor erase           approximate-refit
+    fresh                   influential              refuse         move-heads      exact-refit
+    fresh                   influential              technique      move-heads      exact-refit
+    fresh                   influential              retrain        move-heads      exact-refit
+    fresh                   free                     refuse         erase           exact-untouched
+    fresh                   free                     retrain        erase           exact-untouched
+    fresh                   mixed                    keep-extractor move-heads      approximate-refit
+    fresh                   forgotten                retrain        nothing         exact-untouched
+    fresh                   a class                  retrain        train-extractor exact-retrain
+    fresh                   a class                  keep-extractor move-heads      approximate-refit
+    fresh                   all core                 retrain        refuse          -
+    fresh                   unknown                  retrain        refuse          -
+    fresh                   none                     retrain        refuse          -
+    fresh                   all                      keep-extractor refuse          -
+    fresh                   all but a class          retrain        refuse          -
+    left in the extractor   left                     refuse         nothing         approximate-refit
+    left in the extractor   left                     retrain        train-extractor exact-retrain
+    left in the extractor   left                     technique      nothing         approximate-refit
+    left in the extractor   replaced                 retrain        train-extractor exact-retrain
+    left in the extractor   free                     refuse         erase           exact-untouched
+    left in the extractor   influential              refuse         move-heads      exact-refit
+    left in the extractor   left, and free           refuse         erase           approximate-refit
+    a technique's extractor influential              refuse         move-heads      exact-refit
+    a technique's extractor left                     retrain        train-extractor exact-retrain
+    frozen                  influential              refuse         move-heads      exact-refit
+    frozen                  free                     retrain        erase           exact-untouched
+    frozen                  a class                  refuse         move-heads      exact-refit
+"""
 
 
 @pytest.mark.parametrize("line", [line.strip() for line in LINES.strip().splitlines()])
@@ -276,9 +256,9 @@ def test_the_table(line):
     state = next(name for name in sorted(STATES, key=len, reverse=True) if line.startswith(name))
     rest = line.removeprefix(state).strip()
     kind = next(name for name in sorted(requests(state), key=len, reverse=True) if rest.startswith(name))
-    policy, refit, action, guarantee = rest.removeprefix(kind).split()
+    policy, action, guarantee = rest.removeprefix(kind).split()
     chosen = halved if policy == "technique" else policy
-    plan = prepared(state)[0].plan(requests(state)[kind], core_policy=chosen, refit=refit)
+    plan = prepared(state)[0].plan(requests(state)[kind], core_policy=chosen)
     assert (plan.action.value, "-" if plan.guarantee is None else plan.guarantee.value) == (action, guarantee)
 
 

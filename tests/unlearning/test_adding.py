@@ -126,19 +126,6 @@ def test_any_order_and_grouping_of_requests_ends_in_the_same_bytes(policy):
     assert ends[0] == ends[1] == ends[2] == everything(at_once)
 
 
-def test_heads_on_influential_records_alone_are_fitted_on_all_again():
-    model, new = table_model(), new_records()
-    gone = np.setdiff1d(model.influential_ids(), core_of(model))[:1]
-    model.unlearn(gone, refit="influential")
-    plan = model.plan_add(new)
-    assert (plan.action, plan.guarantee, plan.embeds) == (Action.anew, "exact-refit", 91)
-    model.execute(plan)
-    other = table_model()
-    other.unlearn(gone)
-    other.add(new)
-    assert everything(model) == everything(other)
-
-
 def test_a_plan_is_for_one_state_and_changes_nothing():
     model, new = table_model(), new_records()
     before = everything(model)

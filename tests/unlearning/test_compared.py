@@ -18,7 +18,7 @@ CORE = HashCore(0.5, key="house")
 
 
 FORGERIES = {
-    "guarantee": "exact-refit", "core_policy": "keep-extractor", "refit": "influential", "C": 3.0, "seed": 99,
+    "guarantee": "exact-refit", "core_policy": "keep-extractor", "C": 3.0, "seed": 99,
     "recipe": {"epochs": 1, "batch_size": 32, "lr": 5e-3}, "model_after": "0" * 64, "commitment_after": "0" * 64,
     "records_after": 70, "number": 2, "core": 0, "influential": 5, "free": 7, "requested": 9, "form": 1,
     "core_details": {"kind": "full", "k": 80}, "core_depended_on": "nothing", "conditions": ["x"],
@@ -47,7 +47,7 @@ def test_a_receipt_with_anything_changed_is_false(name, here):
 
 NOBODY_KNOWS = {
     "reason", "time", "seconds", "model_before", "commitment_before", "duplicates_left", "guarantee", "core_policy",
-    "refit", "records_before", "core", "influential", "free", "requested", "already_forgotten", "core_tombstones",
+    "records_before", "core", "influential", "free", "requested", "already_forgotten", "core_tombstones",
     "losses",
 }  # fmt: skip
 

@@ -119,15 +119,6 @@ def test_leaving_the_extractor_alone_trains_nothing(model):
     assert plan.seconds < EMBED
 
 
-def test_back_from_influential_records_everything_is_embedded_again(model):
-    _, influential, _ = kinds(model, table())
-    model.unlearn(influential[:1], refit="influential")
-    plan = model.plan(influential[1:2])
-    assert (plan.trains, plan.embeds) == (0, len(table()) - 2)
-    assert plan.seconds == pytest.approx(plan.embeds * EMBED + 3 * HEAD)
-    assert model.plan(influential[1:2], refit="influential").embeds == 0
-
-
 def test_what_was_forgotten_before_takes_no_time(model):
     _, influential, _ = kinds(model, table())
     model.unlearn(influential[:1])

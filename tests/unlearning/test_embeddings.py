@@ -130,23 +130,6 @@ def test_rows_of_a_large_array_stay_in_a_file(tmp_path):
     assert not is_scratch(take(records().inputs, np.arange(100)))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_heads_on_influential_records_alone_leave_the_other_records_as_they_are(dtype, request):
-    """The features are the records: what heads let go of is not forgotten."""
-    if dtype == np.float32:
-        request.getfixturevalue("large")
-    training = records(dtype)
-    model = MaxRR.on_features().fit(training)
-    gone = model.influential_ids()[:1]
-    assert model.unlearn(gone, refit="influential").guarantee == "approximate-refit"
-    assert np.array_equal(model._fitted.records.retained().inputs, training.without(gone).in_order().inputs)
-    more = model.influential_ids()[:1]
-    assert model.unlearn(more).guarantee == "exact-refit"
-    left = training.without(np.append(gone, more))
-    assert model.model_hash_ == MaxRR.on_features().fit(left).model_hash_
-    assert np.array_equal(model.predict_proba(left), MaxRR.on_features().fit(left).predict_proba(left))
-
-
 def test_sparse_records_are_refused_with_what_to_do():
     training = records()
     model, sparse = MaxRR.on_features().fit(training), csr_matrix(training.inputs)
@@ -166,9 +149,6 @@ def test_sparse_records_are_refused_with_what_to_do():
 def test_nothing_is_embedded():
     model, new = MaxRR.on_features().fit(records()), records().inputs[:2] + 1
     assert model.plan_add(new, [0, 1], ids=["new", "newer"], subjects=[900, 901]).embeds == 0
-    model.unlearn(model.influential_ids()[:1], refit="influential")
-    plan = model.plan(model.influential_ids()[:1])
-    assert (plan.embeds, plan.action.fits_anew) == (0, True)
 
 
 @pytest.mark.parametrize("flags", [True, False])

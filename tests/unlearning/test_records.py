@@ -217,7 +217,7 @@ def test_a_model_without_them_replaces():
 
 def test_a_model_without_them_refuses_what_needs_them():
     model = without_features(table_model())
-    core, influential, _ = kinds(model, table())
+    core = core_of(model)
     before = everything(model)
     requests = (
         lambda: model.unlearn(core[:1], core_policy="retrain"),
@@ -228,10 +228,6 @@ def test_a_model_without_them_refuses_what_needs_them():
         with pytest.raises(DataError, match="raw records"):
             request()
         assert everything(model) == before
-    model.unlearn(influential[:1], refit="influential")
-    for need in (lambda: model.unlearn(influential[1:2]), lambda: model.predict_proba(table())):
-        with pytest.raises(DataError, match="raw records"):
-            need()
 
 
 def test_with_them_back_it_trains_again():

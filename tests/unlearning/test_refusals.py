@@ -61,7 +61,6 @@ REQUESTS = {
     "both": ({"ids": [1], "subjects": [50]}, "one of the two"),
     "policy": ({"ids": IDS[:1], "core_policy": "forget"}, "core_policy is 'refuse', 'retrain', 'keep-extractor' or"),
     "no policy": ({"ids": IDS[:1], "core_policy": None}, "core_policy"),
-    "refit": ({"ids": IDS[:1], "refit": "all"}, "refit is 'retained' or 'influential'"),
     "strings for numbers": ({"ids": ["a"]}, "'a'"),
     "numbers as strings": ({"ids": [str(IDS[0])]}, "the ids of this model are integers; nothing else"),
     "fractions": ({"ids": [1.5]}, None),
@@ -107,11 +106,10 @@ def test_the_refusal_of_core_records_says_what_else_there_is(model):
         assert other == model.plan(ids, core_policy=policy)
         assert (other.guarantee, other.refusal) == (guarantee, None)
         assert f"core_policy='{policy}' is {guarantee}, about {other.seconds:.2g} s" in words
-    said = plan.refusal_in(lambda parameter, value: f"<{parameter} {value}>")
+    said = plan.refusal_in(lambda policy: f"<{policy}>")
     about = [f"about {other.seconds:.2g} s" for other in plan.alternatives]
     assert said == (
-        f"{plan.reason}: <core_policy retrain> is exact-retrain, {about[0]}; <core_policy keep-extractor> is "
-        f"approximate-refit, {about[1]}"
+        f"{plan.reason}: <retrain> is exact-retrain, {about[0]}; <keep-extractor> is approximate-refit, {about[1]}"
     )
 
 
@@ -323,36 +321,6 @@ def test_forgetting_a_class_drops_its_head(model):
     assert model.predict_proba(table()).shape == (80, 2)
     with pytest.raises(DataError, match="no class 1; the classes are 0, 2"):
         model.replace(retained.ids[0], retained.inputs[0], 1, core_policy="keep-extractor")
-
-
-def test_influential_alone_says_so_and_retained_is_exact_again(model):
-    _, influential, neither = kinds(model, table())
-    support = np.setdiff1d(model._fitted.records.ids[model.heads_.support_], influential[:2])
-    receipt = model.unlearn(influential[:2], refit="influential")
-    assert receipt.guarantee == "approximate-refit"
-    assert "what is left of the last full fit's influential records alone" in receipt.reason
-    on_support = fit_again(model.extractor_, table().select(support))
-    assert model.heads_.coef_.tobytes() == on_support.coef_.tobytes()
-    assert model.content_hash_ == table().without(influential[:2]).content_hash()
-    again = copy.deepcopy(model).unlearn(neither[:1], refit="influential")
-    assert again.guarantee == "approximate-refit"
-    exact = model.unlearn(neither[:1])
-    assert exact.guarantee == "exact-refit"
-    retained = table().without([*influential[:2], neither[0]])
-    assert parts_of(model) == parts(model.extractor_, fit_again(model.extractor_, retained), table().class_names)
-
-
-def test_influential_alone_must_not_lose_a_class():
-    X = np.array([[-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0]], dtype=np.float32)
-    model = MaxRR(nn.Identity(), Frozen(), C=10.0, device="cpu").fit(X, [0, 0, 0, 1, 1, 1])
-    plan = model.plan([2], refit="influential")
-    (other,) = plan.alternatives
-    assert other == model.plan([2], refit="retained")
-    assert plan.refusal == f"{plan.reason}: refit='retained' is exact-refit, about {other.seconds:.2g} s"
-    with pytest.raises(Refused, match="refit='retained' is exact-refit") as caught:
-        model.unlearn([2], refit="influential")
-    (other,) = caught.value.plans
-    assert model.execute(other).guarantee == "exact-refit"
 
 
 def test_a_core_whose_extractor_cannot_be_trained_again_stays_refused_after_it_was_forgotten(model):

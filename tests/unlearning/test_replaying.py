@@ -100,27 +100,6 @@ def test_of_a_technique_too(here):
     assert "technique" in replayed.not_covered
 
 
-def test_a_head_on_influential_records_alone_is_proved_on_them(here):
-    """One request after the other, and back to a head on all records."""
-    model = table_model()
-    _, influential, free = kinds(model, table())
-    gone = np.array([], dtype=np.int64)
-    for ids in (influential[:1], influential[1:3], free[:1]):
-        gone = np.concatenate([gone, ids])
-        receipt = model.unlearn(ids, refit="influential")
-        bundle = model.bundle()
-        replayed = replay(receipt, bundle, table().without(gone))
-        assert (replayed.outcome, replayed.made_again) == ("identical in part", "extractor and heads")
-        assert "influential records alone" in replayed.not_covered
-        assert len(bundle.fitted_on) == len(bundle.features) < len(table()) - len(gone)
-        assert not np.isin(gone, bundle.fitted_on).any()
-    gone = np.append(gone, influential[3])
-    receipt = model.unlearn(influential[3])
-    replayed = replay(receipt, model.bundle(), table().without(gone))
-    assert (replayed.outcome, replayed.made_again, replayed.not_covered) == ("identical", "extractor and heads", "")
-    assert model.bundle().fitted_on.tolist() == np.sort(table().without(gone).ids).tolist()
-
-
 def test_a_replaced_record_is_proved(here):
     """Its row is the last one, its place in the order of the ids is where it was."""
     model = table_model()
@@ -141,9 +120,8 @@ def test_everything_that_remains_is_said(here):
     """One reservation does not hide another."""
     model = table_model()
     ids = core_of(model)[:3]
-    receipt = model.unlearn(ids, core_policy="keep-extractor", refit="influential")
+    receipt = model.unlearn(ids, core_policy="keep-extractor")
     said = replay_handed_in(receipt, elsewhere(model.bundle()), table().without(ids)).not_covered
-    assert "influential records alone" in said
     assert "3 forgotten core records" in said
     assert "stored ones" in said
 
@@ -153,13 +131,11 @@ def test_a_head_on_some_of_the_records_does_not_pass_as_one_on_all(here):
     receipt, bundle, retained = retrained()
     part = np.sort(retained.ids)[:60]
     head = bundle.blueprint.fit_heads(bundle.features[:60], retained.select(part))
-    forged = hashed_again(
-        replace(bundle, weights=head.coef_, intercepts=head.intercept_, fitted_on=part, features=bundle.features[:60])
-    )
-    assert not forged.on_influential
-    replayed = replay_handed_in(receipt, forged, retained)
-    assert replayed.outcome == "the receipt is false"
-    assert replayed.contradictions == ["the heads were not fitted on all retained records"]
+    forged = hashed_again(replace(bundle, weights=head.coef_, intercepts=head.intercept_))
+    for place in (forged, elsewhere(forged)):
+        assert replay_handed_in(receipt, place, retained).outcome == "different"
+    with pytest.raises(ValueError, match="fitted on other records than it has features of"):
+        replay_handed_in(receipt, replace(forged, features=bundle.features[:60]), retained)
 
 
 def test_one_bit_of_one_weight_is_found(here):
@@ -403,10 +379,9 @@ def test_the_rebuilding_process_gets_no_weights(monkeypatch):
     monkeypatch.setattr(replaying, "call_in_fresh_process", send)
     with pytest.raises(InterruptedError):
         replay(receipt, bundle, retained)
-    ((blueprint, choice, dataset, fitted_on, extractor, stored),) = sent
+    ((blueprint, choice, dataset, extractor, stored),) = sent
     assert extractor is None
     assert stored is None
-    assert fitted_on.tolist() == np.sort(retained.ids).tolist()
     assert dataset is retained
     assert choice.ids.tolist() == bundle.choice.ids.tolist()
     blank = begin(blueprint.network, 0).state_dict()

@@ -150,7 +150,7 @@ class Story:
         self.records = self.records.without(self.records.ids[self.records.subjects == whose])
 
     def influential(self):
-        self.forget(self.draw("influential", 1), refit="influential")
+        self.forget(self.draw("influential", 1))
 
     def rectify(self):
         """Under either policy; a ranked core has the new record not before the next fit."""

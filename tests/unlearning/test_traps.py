@@ -30,11 +30,7 @@ from tests.unlearning.problems import (
 )  # fmt: skip
 from tests.unlearning.search import holds_bytes, holds_ids, reachable
 
-POLICIES = [
-    {"core_policy": "keep-extractor"},
-    {"core_policy": "retrain"},
-    {"core_policy": "keep-extractor", "refit": "influential"},
-]
+POLICIES = [{"core_policy": "keep-extractor"}, {"core_policy": "retrain"}]
 
 
 def mixture(model, dataset, each=3):

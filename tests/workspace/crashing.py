@@ -59,7 +59,6 @@ def acts(core, influential, free):
         "refit": (lambda w: w.unlearn(influential[:2]), influential[:2]),
         "retrain": (lambda w: w.unlearn(core[:2], core_policy="retrain", records=RECORDS), core[:2]),
         "keep": (lambda w: w.unlearn(core[:2], core_policy="keep-extractor"), core[:2]),
-        "influential": (lambda w: w.unlearn(influential[:1], refit="influential"), influential[:1]),
         "replace": (lambda w: w.replace(str(free[0]), NEW), free[:1]),
         "add": (lambda w: w.add(ADDED, source={"name": "later"}), []),
         "each free": (lambda w: w.unlearn_each([free[:1], free[1:3]]), free[:3]),
@@ -87,8 +86,7 @@ class Scenario:
                 for id_ in gone for what, needle in needles(model, RECORDS, id_).items()
                 if name != "replace" or not what.startswith("id ")  # which the new record has, too
             }  # fmt: skip
-        # After a head on influential records alone the next one needs the raw ones.
-        self.next = {"ids": groups[2][5:6], "records": RECORDS if name == "influential" else None}
+        self.next = groups[2][5:6]
         if name == "finish":
             self.leave_unfinished(groups[2][:2])
         assert found(self.needles, self.template) or name == "add"
@@ -101,7 +99,7 @@ class Scenario:
         with Workspace.open(copied(self.template, self.place / name), signing_key=self.key) as workspace:
             act(workspace)
             first = facts(workspace, RECORDS)
-            workspace.unlearn(**self.next, core_policy="keep-extractor")
+            workspace.unlearn(self.next, core_policy="keep-extractor")
             return first, hashes(workspace)
 
     def leave_unfinished(self, gone):
@@ -148,7 +146,7 @@ class Scenario:
             assert seen in (self.old, self.new), f"neither the old nor the new state at point {point}"
             counts = seen == self.new
             assert not counts or not found(self.needles, folder), f"not purged at point {point}"
-            workspace.unlearn(**self.next, core_policy="keep-extractor")
+            workspace.unlearn(self.next, core_policy="keep-extractor")
             assert hashes(workspace) == (self.new_next if counts else self.old_next), f"goes on at point {point}"
         assert set(contents(folder)) == belongs(folder), f"strays at point {point}"
         return counts

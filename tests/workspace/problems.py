@@ -149,11 +149,10 @@ def model_facts(model, dataset):
         "model": model.model_hash_, "content_hash": model.content_hash_, "core": model.core_.ids.tolist(),
         "choice": (model.core_.unconditional, model.core_.depended_on, model.core_.details),
         "classes": model.classes_.tolist(), "requests": fitted.requests, "left": fitted.left_in_extractor,
-        "influential alone": fitted.on_influential, "technique": fitted.technique,
-        "forgotten": sorted(fitted.tombstones.stones), "people": sorted(fitted.people),
+        "technique": fitted.technique, "forgotten": sorted(fitted.tombstones.stones), "people": sorted(fitted.people),
         "late": (fitted.late.tolist(), fitted.waiting.tolist()), "held": fitted.records.ids[rows].tolist(),
         "features": features.tobytes(), "scores": model.decision_function(asked).tobytes(),
-        "proba": None if fitted.on_influential else model.predict_proba(asked).tobytes(),
+        "proba": model.predict_proba(asked).tobytes(),
         "certificates": [certificate_facts(certificate) for certificate in model.heads_.certificate_],
     }  # fmt: skip
 

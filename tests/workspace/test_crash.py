@@ -8,7 +8,7 @@ from pathlib import Path
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 SCENARIOS = (
-    "create", "fit again", "untouched", "refit", "retrain", "influential", "replace", "add", "finish", "each",
+    "create", "fit again", "untouched", "refit", "retrain", "replace", "add", "finish", "each",
     "each free", "retrain in shards", "keep in shards", "untouched unsigned", "refit unsigned",
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ def of(folder, name):
         workspace.unlearn(records.ids[:2], core_policy="keep-extractor")
         if "digits" not in name and "float64" not in name:
             workspace.replace(records.ids[5].item(), NEW, core_policy="keep-extractor")
-        workspace.unlearn(records.ids[7:9], core_policy="keep-extractor", refit="influential")
+        workspace.unlearn(records.ids[7:9], core_policy="keep-extractor")
 
 
 @pytest.mark.parametrize("name", cases())
@@ -80,7 +80,7 @@ def test_an_older_copy_is_warned_about(tmp_path):
     of(tmp_path / "ws", "hash")
     shutil.copytree(tmp_path / "ws", tmp_path / "copy")
     with Workspace.open(tmp_path / "ws") as workspace:
-        workspace.unlearn(cases()["hash"][0].ids[20:21], core_policy="keep-extractor", refit="influential")
+        workspace.unlearn(cases()["hash"][0].ids[20:21], core_policy="keep-extractor")
     with pytest.warns(OlderCopyWarning, match="1 request was carried out after it was made"):
         overview(tmp_path / "copy")
 

@@ -19,13 +19,12 @@ ACTS = {
     "approximate": lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"),
     "retrain": lambda w, ids, records: w.unlearn(ids, core_policy="retrain", records=records),
     "technique": lambda w, ids, records: w.unlearn(ids, core_policy=lambda net, *_: net, records=records),
-    "influential": lambda w, ids, records: w.unlearn(ids, refit="influential"),
     "fit again": lambda w, ids, records: (w.unlearn(ids, core_policy="keep-extractor"), w.fit(records.without(ids))),
     "subject": lambda w, ids, records: w.unlearn(
         subjects=[records.subjects[records.ids == ids[0]][0]], core_policy="keep-extractor"
     ),
 }
-WHOSE = {"untouched": 2, "refit": 1, "influential": 1, "subject": 1, "fit again": 1}  # of `kinds`; core ones otherwise
+WHOSE = {"untouched": 2, "refit": 1, "subject": 1, "fit again": 1}  # of `kinds`; core ones otherwise
 NEVER_KEPT = {
     "raw", "raw in float32", "raw in float64", "raw as bytes",
     "id in utf-8", "id in utf-16-le", "id in JSON", "id in digits", "hash in letters",
@@ -64,7 +63,7 @@ def test_nothing_of_a_forgotten_record_is_left(template, tmp_path, surroundings,
         before = found(wanted, folder, *surroundings)
         expected = {name for name in wanted if name.split(": ")[1] not in NEVER_KEPT}
         assert before == expected  # the id, its features, their hashes and multipliers, all there
-        if act in ("refit", "influential"):
+        if act == "refit":
             assert any("multiplier" in name for name in before)
         if act == "subject":
             wanted = {name: needle for name, needle in wanted.items() if name.startswith(f"{ids[0]}: ")}
@@ -176,7 +175,7 @@ def belongs_to(workspace):
     return belongs(copied(workspace.folder, workspace.folder.with_name("beside")))
 
 
-@pytest.mark.parametrize("act", ["untouched", "refit", "retrain", "influential"])
+@pytest.mark.parametrize("act", ["untouched", "refit", "retrain"])
 def test_nothing_is_left_in_the_memory_of_the_workspace_either(template, tmp_path, act):
     records, _ = cases()["hash, words"]
     with Workspace.open(copied(template("hash, words"), tmp_path / "workspace")) as workspace:

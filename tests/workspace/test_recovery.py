@@ -30,7 +30,6 @@ ACTS = {
     "untouched": (lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"), 2),
     "refit": (lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"), 1),
     "retrain": (lambda w, ids, records: w.unlearn(ids, core_policy="retrain", records=records), 0),
-    "influential": (lambda w, ids, records: w.unlearn(ids, refit="influential"), 1),
     "replace": (lambda w, ids, records: w.replace(ids[0].item(), NEW, core_policy="keep-extractor"), 1),
 }
 
@@ -128,7 +127,7 @@ def test_what_leaves_is_overwritten_flushed_and_then_deleted(folder, records, ac
         assert ("fsync", inode, None, None) in log[written:at], name
         folders = [event for event in log[at:] if event[:2] == ("fsync", folder.stat().st_ino)]
         assert folders, "the folder is flushed after it"
-    expected = {"untouched": set(), "refit": {"heads"}, "replace": {"heads"}, "influential": {"rows", "heads"}}
+    expected = {"untouched": set(), "refit": {"heads"}, "replace": {"heads"}}
     stems = {name.split("-")[0] for name in gone} - {"journal", "secrets"}
     assert stems == expected.get(act, {"rows", "heads", "extractor"})
 
@@ -151,7 +150,7 @@ def test_the_runs_of_a_ranking_are_overwritten_too(folder, records):
 @pytest.mark.parametrize(
     ("act", "case"),
     [
-        *some(2, [(act, "hash") for act in ("refit", "replace", "retrain", "influential")]),
+        *some(2, [(act, "hash") for act in ("refit", "replace", "retrain")]),
         pytest.param("retrain", "hash in shards", marks=pytest.mark.long),
     ],
 )

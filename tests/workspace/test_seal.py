@@ -14,7 +14,6 @@ SAYS = {
     "another shard keeps it": lambda facts: facts.update(stale=[(facts["stale"][0] + 1) % 3]),
     "a shard is not trained": lambda facts: facts.update(untrained=[0]),
     "no technique was used": lambda facts: facts.update(technique=not facts["technique"]),
-    "the heads stand on all records": lambda facts: facts.update(on_influential=not facts["on_influential"]),
     "the core depended on less": lambda facts: facts["choice"].update(
         unconditional=not facts["choice"]["unconditional"]
     ),

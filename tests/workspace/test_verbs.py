@@ -103,9 +103,8 @@ def test_every_verb_is_that_of_the_model_in_memory(template, tmp_path, case):
         both.records = with_replaced(both.records, core[6], NEW, 1)
     fitted = both.model._fitted
     shaping = fitted.records.ids[fitted.heads.support_][:4]
-    both.do("unlearn", shaping[:1], core_policy="keep-extractor", refit="influential")
-    both.do("unlearn", shaping[1:2], core_policy="keep-extractor", refit="influential")
-    both.do("unlearn", shaping[2:3], source=True, core_policy="keep-extractor")
+    both.do("unlearn", shaping[:1], core_policy="keep-extractor")
+    both.do("unlearn", shaping[1:3], source=True, core_policy="keep-extractor")
     if both.records.subjects is not None:
         people, counts = np.unique(both.model._fitted.records.retained().subjects, return_counts=True)
         person = people[counts.argmax()].item()
@@ -175,21 +174,12 @@ def test_a_folder_can_be_fitted_with_another_model(folder, records):
 
 
 def test_without_the_raw_records_nothing_changes(workspace, records):
-    core, influential, _ = kinds(workspace.model)
+    core, _, _ = kinds(workspace.model)
     before = facts(workspace, records)
     for act in (
         lambda: workspace.unlearn(core[:1], core_policy="retrain"),
         lambda: workspace.unlearn(core[:1], core_policy=moved),
         lambda: workspace.replace(core[0].item(), NEW, core_policy="retrain"),
-    ):
-        with pytest.raises(DataError, match="needs the raw records"):
-            act()
-        assert facts(workspace, records) == before
-    workspace.unlearn(influential[:1], refit="influential")
-    before = facts(workspace, records)
-    for act in (
-        lambda: workspace.unlearn(core[:1], core_policy="keep-extractor"),
-        lambda: workspace.replace(core[0].item(), NEW, core_policy="keep-extractor"),
     ):
         with pytest.raises(DataError, match="needs the raw records"):
             act()
@@ -416,15 +406,6 @@ def test_a_core_of_the_callers_own(tmp_path, records):
             workspace.fit(records.without(free[:1]))
         workspace.fit(records.without(free[:1]), fresh(Chosen(), records))
         assert workspace.status().records == 79
-
-
-def test_probabilities_are_there_whatever_the_head_stands_on(workspace, records):
-    _, influential, _ = kinds(workspace.model)
-    in_memory = fresh(HASHED, records).fit(records)
-    for target in (in_memory, workspace):
-        target.unlearn(influential[:1], refit="influential")
-    expected = in_memory.predict_proba(records)
-    assert workspace.predict_proba(records, records=records).tobytes() == expected.tobytes()
 
 
 def test_digits(template, tmp_path):

@@ -321,8 +321,6 @@ def heads_distance_of(case: Case) -> float | None:
     blueprint, heads = case.fitted.blueprint, case.fitted.heads
     with flat_heads.quietly():
         scratch = blueprint.fit_heads(blueprint.embed(case.fitted.extractor, case.retained), case.retained)
-    if not np.array_equal(scratch.classes_, heads.classes_):  # heads on influential records may lack a class
-        return None
     return distances.heads_distance(heads.coef_, heads.intercept_, scratch.coef_, scratch.intercept_)
 
 
@@ -399,8 +397,6 @@ def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
             f"the extractor also saw {others:,} core {'record' if others == 1 else 'records'} forgotten by other "
             "requests, which no shadow model did"
         )
-    if fitted.on_influential:
-        found.append("the heads stand on influential records alone, those of shadow models on all retained ones")
     if fitted.adopted:
         found.append(
             "the extractor was trained elsewhere, nobody here knows how; those of shadow models are trained by the "

@@ -84,11 +84,6 @@ def make_case(
             raise TypeError(f"{name} should be a {kind.__name__}, not {type(given).__name__}")
     fitted = model._fitted
     gone = forgotten.in_order()
-    if fitted.on_influential and platt == "cross-validated":
-        raise DataError(
-            "the heads stand on influential records alone, and cannot be fitted without some of the others: use "
-            "another platt than 'cross-validated'"
-        )
     check_trains(fitted)
     check_forgotten(fitted, receipt, gone)
     retained = fitted.records.retained()

@@ -37,7 +37,6 @@ from maxrr.cli.workspaces import (
     lasting_name,
     opened,
     options_for,
-    raw_records,
     sides,
     word,
 )
@@ -126,8 +125,7 @@ def add(
             confirm(planned, "Add these records?", yes=yes, json=json)
             before, notes["name"] = found.model_hash_, lasting_name(source)
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                records = raw_records(found, None, progress) if planned.action.fits_anew else None
-                receipt = found.execute(planned, records=records, source=notes, progress=progress)
+                receipt = found.execute(planned, source=notes, progress=progress)
             path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
             models = before, found.model_hash_
         answer(receipt, path, models, json=json)

@@ -10,8 +10,8 @@ from typing import Annotated
 from typer import Argument, BadParameter, Option
 
 from maxrr.cli import outputs, show
-from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.workspaces import check_network, opened, raw_records
+from maxrr.cli.options import WAIT, Folder, Json, Network, Wait
+from maxrr.cli.workspaces import check_network, opened
 from maxrr.plain_text import count, size
 
 
@@ -39,7 +39,6 @@ def export(
             "PyTorch, for networks that are no graph."
         ),
     ] = None,
-    source: Source = None,
     network: Network = None,
     wait: Wait = WAIT,
     json: Json = False,
@@ -68,14 +67,10 @@ def export(
     with opened(workspace, wait, network=network, read_only=True) as found:
         found.check_newest()
         check_network(found)
-        training = None
-        if found.needs_records:  # probabilities are of all retained records
-            with show.progress() as progress:
-                training = raw_records(found, source, progress)
         if serving is None:
-            written = exports.export_onnx(found, place, training=training)
+            written = exports.export_onnx(found, place)
         else:
-            written = exports.export(found, place, form=None if form is None else form.value, training=training)
+            written = exports.export(found, place, form=None if form is None else form.value)
     if json:
         show.json(asdict(written) | {"path": str(written.path)})
         return

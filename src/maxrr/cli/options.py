@@ -181,13 +181,6 @@ class Policy(StrEnum):
     KEEP_EXTRACTOR = "keep-extractor"
 
 
-class Refit(StrEnum):
-    """What the heads are fitted on afterwards."""
-
-    RETAINED = "retained"
-    INFLUENTIAL = "influential"
-
-
 class Platt(StrEnum):
     """What probabilities are fitted on."""
 
@@ -202,13 +195,6 @@ CorePolicy = Annotated[
         help="What to do if records are core, so that the extractor was trained on them. refuse: change nothing, and "
         "say what the others promise and cost. retrain: train the extractor again without them (slow, exact; reads "
         "the raw records). keep-extractor: leave it alone and move the heads (fast, approximate: an audit is due)."
-    ),
-]
-HeadRefit = Annotated[
-    Refit,
-    Option(
-        help="What the heads are fitted on afterwards. retained: all records that are left (exact). "
-        "influential: what is left of the influential ones (less work, approximate)."
     ),
 ]
 Yes = Annotated[

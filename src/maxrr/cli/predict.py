@@ -9,8 +9,8 @@ from typer import Argument
 
 from maxrr.cli import show
 from maxrr.cli.inputs import TABLES, records_in
-from maxrr.cli.options import WAIT, Folder, Json, Network, Source, Wait
-from maxrr.cli.workspaces import check_network, columns, dropped_columns, encoding_of, opened, raw_records
+from maxrr.cli.options import WAIT, Folder, Json, Network, Wait
+from maxrr.cli.workspaces import check_network, columns, dropped_columns, encoding_of, opened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,6 @@ def predict(
         list[Path],
         Argument(metavar="FILES", help="Files with records: PNG or JPEG images, .npy, .npz, .csv or .parquet files."),
     ],
-    source: Source = None,
     network: Network = None,
     wait: Wait = WAIT,
     json: Json = False,
@@ -55,9 +54,7 @@ def predict(
         read = [records_in(path, kind, others, encoding) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
-        with show.progress() as progress:
-            retained = raw_records(found, source, progress) if found.needs_records else None
-            probabilities = found.predict_proba(records, records=retained)
+        probabilities = found.predict_proba(records)
         classes = list(found.head_classes)
     answers = [best(name, row, classes) for name, row in zip(names, probabilities, strict=True)]
     if json:

@@ -7,14 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
-from maxrr.cli.options import Policy, Refit
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Plan
     from maxrr.workspace import Workspace
-
-OPTIONS = {"core_policy": "--policy", "refit": "--refit"}  # what the shell calls parameters of `unlearn`
 
 Request = dict[str, Any]
 """Either `ids` or `subjects`, as `Workspace.plan` and `unlearn` take them."""
@@ -56,14 +53,9 @@ def ids_in(file: str) -> list[str]:
     return [line.strip() for line in re.split("\r\n|\n|\r", text)]  # an id may have other separators in it
 
 
-def planned(workspace: Workspace, request: Request, policy: Policy, refit: Refit) -> Plan:
-    """What carrying out the request would do."""
-    return workspace.plan(**request, core_policy=str(policy), refit=str(refit))
-
-
 def refusal(plan: Plan) -> str:
     """Why a request is refused, in the words of the shell; nothing if it is not."""
-    return plan.refusal_in(lambda parameter, value: f"{OPTIONS[parameter]} {value}") or ""
+    return plan.refusal_in(lambda policy: f"--policy {policy}") or ""
 
 
 def in_shell(refusal: str) -> str:
@@ -72,9 +64,7 @@ def in_shell(refusal: str) -> str:
     >>> in_shell("core_policy='retrain' is exact-retrain")
     '--policy retrain is exact-retrain'
     """
-    for parameter, option in OPTIONS.items():
-        refusal = re.sub(rf"{parameter}='([\w-]+)'", rf"{option} \1", refusal)
-    return refusal
+    return re.sub(r"core_policy='([\w-]+)'", r"--policy \1", refusal)
 
 
 def as_json(plan: Plan) -> dict[str, Any]:

@@ -15,13 +15,11 @@ from maxrr.cli.options import (
     Copies,
     CorePolicy,
     Folder,
-    HeadRefit,
     Ids,
     IdsFile,
     Json,
     Network,
     Policy,
-    Refit,
     SigningKeyFile,
     Source,
     Subjects,
@@ -31,7 +29,7 @@ from maxrr.cli.options import (
 )
 from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.people import tell_alone, tell_beside, without_tests
-from maxrr.cli.requests import as_json, check_one_kind, planned, refusal, request_of, tell
+from maxrr.cli.requests import as_json, check_one_kind, refusal, request_of, tell
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
 from maxrr.cli.workspaces import check_network, check_training, opened, raw_records
 
@@ -50,7 +48,6 @@ def plan(
     ids_file: IdsFile = None,
     subject: Subjects = None,
     policy: CorePolicy = Policy.REFUSE,
-    refit: HeadRefit = Refit.RETAINED,
     source: Source = None,
     wait: Wait = WAIT,
     json: Json = False,
@@ -68,7 +65,7 @@ def plan(
     check_one_kind(ids, ids_file, subject)
     with opened(workspace, wait, read_only=True) as found, show.progress() as progress:
         request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
-        plan = None if request is None else planned(found, request, policy, refit)
+        plan = None if request is None else found.plan(**request, core_policy=str(policy))
     if plan is None:
         tell_alone(tested, json=json)
         return
@@ -87,7 +84,6 @@ def unlearn(
     ids_file: IdsFile = None,
     subject: Subjects = None,
     policy: CorePolicy = Policy.REFUSE,
-    refit: HeadRefit = Refit.RETAINED,
     source: Source = None,
     yes: Yes = False,
     network: Network = None,
@@ -117,7 +113,7 @@ def unlearn(
             if request is None:
                 tell_alone(tested, json=json)
                 return
-            plan = planned(found, request, policy, refit)
+            plan = found.plan(**request, core_policy=str(policy))
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             if plan.action.fits_anew:

@@ -35,11 +35,11 @@ class Computing(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """The heads' numbers: `weights` (features × heads), and the scaling of their scores, if there is one."""
+    """The heads' numbers: `weights` (features × heads), and the scaling of their scores."""
 
     weights: Floats
     intercepts: Floats
-    platt: PlattScaling | None
+    platt: PlattScaling
 
     def scores_of(self, features: NDArray[Any]) -> Floats:
         """The scores of features."""
@@ -48,11 +48,6 @@ class Heads:
 
     def probabilities_of(self, scores: Floats) -> Floats:
         """The probabilities that follow from scores."""
-        if self.platt is None:
-            raise ValueError(
-                "the probabilities of this model are fitted on its raw records, because its heads stand on influential "
-                "ones alone: give these as `training`"
-            )
         return self.platt.probabilities(scores)
 
     @classmethod
@@ -71,7 +66,6 @@ class Heads:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For a file."""
-        assert self.platt is not None
         numbers = self.weights, self.intercepts, self.platt.a, self.platt.b, self.platt.centre
         return {name: np.ascontiguousarray(value) for name, value in zip(HEADS, numbers, strict=True)}
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from maxrr.data import Dataset
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
@@ -53,8 +52,8 @@ class Origin:
     workspace: Workspace | None
 
     @classmethod
-    def of(cls, source: MaxRR | Workspace, training: Dataset | None) -> "Origin":
-        """The present state. `training` are the raw records, where a workspace needs them for its probabilities."""
+    def of(cls, source: MaxRR | Workspace) -> "Origin":
+        """The present state."""
         if not isinstance(source, MaxRR | Workspace):
             raise TypeError(
                 "what is exported is a fitted MaxRR or an open Workspace, as of Workspace.open('ws'), "
@@ -63,7 +62,7 @@ class Origin:
         workspace = source if isinstance(source, Workspace) else None
         if isinstance(source, Workspace):
             source.check_newest()
-            model = source.model if training is None else source.model_with(training)
+            model = source.model
         else:
             model = source
         with model._lock:  # the records must stay for as long as probabilities are fitted on them

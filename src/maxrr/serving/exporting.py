@@ -24,7 +24,7 @@ ENCODED = re.compile("=| is (other|missing)$")  # in what an encoding calls the 
 
 def export(
     model: MaxRR | Workspace, folder: str | Path, *, form: str | None = None,
-    records: Dataset | Inputs | None = None, training: Dataset | None = None, encoding: Encoding | None = None,
+    records: Dataset | Inputs | None = None, encoding: Encoding | None = None,
 ) -> Exported:  # fmt: skip
     """Write a fitted model into a folder, for programs that only predict. No record is in it.
 
@@ -44,8 +44,6 @@ def export(
         embeddings (`MaxRR.on_features`) has the form "numpy" by itself.
     records : Dataset or array, optional
         What to compare model and export on. Without them some are made up.
-    training : Dataset, optional
-        The raw records that the model was fitted on, for a workspace that `needs_records`.
     encoding : Encoding, optional
         How the columns of a table became the inputs that the model was fitted on. The export carries it, so that it can
         be asked about rows with the table's own columns. A workspace that `maxrr fit` made knows it itself, and refuses
@@ -63,7 +61,7 @@ def export(
         written computes something else.
     """
     folders.check_free(folder)
-    origin = Origin.of(model, training)
+    origin = Origin.of(model)
     fitted = origin.fitted
     chosen = NUMPY if form is None and fitted.blueprint.embeddings else form or ONNX
     declared = declared_for(origin.workspace, encoding)

@@ -39,8 +39,7 @@ BATCH = 256  # records that onnxruntime gets at a time
 
 
 def export_onnx(
-    model: MaxRR | Workspace, path: str | Path, records: Dataset | Inputs | None = None, *,
-    training: Dataset | None = None,
+    model: MaxRR | Workspace, path: str | Path, records: Dataset | Inputs | None = None
 ) -> Exported:  # fmt: skip
     """Write a fitted model as an ONNX file.
 
@@ -58,8 +57,6 @@ def export_onnx(
         The file. One that is there is replaced in one step, and only after the comparison.
     records : Dataset or array, optional
         What to compare on. Without them some are made up.
-    training : Dataset, optional
-        The raw records that the model was fitted on, for a workspace that `needs_records`.
 
     Returns
     -------
@@ -72,7 +69,7 @@ def export_onnx(
         A package is missing, the network cannot be written as a graph, or the graph computes something else.
     """
     check_installed()
-    origin = Origin.of(model, training)
+    origin = Origin.of(model)
     probes, features = probes_of(origin.fitted, records)
     content, opset = write_graph(origin.fitted)
     scores, probabilities = compare(origin.fitted, features, compute(content, probes))

@@ -3,7 +3,6 @@
 import copy
 from pathlib import Path
 
-from maxrr.data import Dataset
 from maxrr.nets import Network
 from maxrr.serving.computing import Computing, Heads, Plain
 from maxrr.serving.exporting import encoding_of
@@ -13,7 +12,7 @@ from maxrr.workspace import Workspace
 from maxrr.workspace.commits import check_same, is_later
 
 
-def snapshot(folder: str | Path, network: Network | None = None, *, training: Dataset | None = None) -> Served:
+def snapshot(folder: str | Path, network: Network | None = None) -> Served:
     """Take the model out of a workspace, to predict with. It holds no records, and keeps nobody out of the folder.
 
     `Served.reload` takes the state that was committed last, and refuses another workspace in the same folder. Use it
@@ -25,8 +24,6 @@ def snapshot(folder: str | Path, network: Network | None = None, *, training: Da
         The folder of the workspace.
     network : torch.nn.Module or function, optional
         The network that was fitted, or the function that makes it, where that is your own code, as in `Workspace.open`.
-    training : Dataset, optional
-        The raw records that the model was fitted on: needed for probabilities where the workspace `needs_records`.
 
     Returns
     -------
@@ -49,18 +46,16 @@ def snapshot(folder: str | Path, network: Network | None = None, *, training: Da
         with Workspace.open(folder, network=network, read_only=True) as workspace:
             if before is not None:
                 check_same(Path(folder), token, workspace.token)
-            return without_records(workspace, training)
+            return without_records(workspace)
 
     return Served._from(read)
 
 
-def without_records(workspace: Workspace, training: Dataset | None) -> Loaded:
+def without_records(workspace: Workspace) -> Loaded:
     """What predicting needs of a workspace, in memory of its own."""
     workspace.check_network()
-    model = workspace.model if training is None or not workspace.needs_records else workspace.model_with(training)
-    fitted = model._fitted
-    platt = None if workspace.needs_records and training is None else fitted.platt()
-    heads = Heads(fitted.heads.coef_.T.copy(), fitted.heads.intercept_.copy(), platt)
+    fitted = workspace.model._fitted
+    heads = Heads(fitted.heads.coef_.T.copy(), fitted.heads.intercept_.copy(), fitted.platt())
     held = fitted.records
     computing: Computing = (
         Plain(heads) if fitted.blueprint.embeddings else Extracted(copy.deepcopy(fitted.extractor).eval(), heads)

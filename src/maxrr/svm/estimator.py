@@ -604,20 +604,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         validate_data(self, X if not is_torch(X) else to_numpy(features[:1]), reset=False, skip_check_array=True)
         return features
 
-    def with_own_samples(self) -> Self:
-        """The same model on a copy of its samples.
-
-        Returns
-        -------
-        LinearSVM
-            A model whose `erase` overwrites nothing of this one's samples.
-        """
-        old = self._fitted.solution.samples
-        return self._on(replace(
-            old, X=validation.owned(old.X), lengths=old.lengths.copy(), exponents=old.exponents.copy(),
-            codes=old.codes.copy(), penalties=old.penalties.copied(),
-        ))  # fmt: skip
-
     def _on(self, samples: Samples) -> Self:
         """The same model, which finds its samples elsewhere."""
         return self._with(replace(self._fitted, solution=replace(self._fitted.solution, samples=samples)))

@@ -74,15 +74,11 @@ class Bundle:
         The canonical form of the heads' bytes (`maxrr.svm.FORM`). Only bytes of the same form can be compared.
     technique : bool
         Whether a function of the caller changed the extractor.
-    on_influential : bool
-        Whether the heads were fitted on influential records alone.
     ids : array
         The ids of the retained records, sorted.
-    fitted_on : array
-        The ids of the records that the heads were fitted on, sorted.
     features : array of shape (records, features)
-        The features of the records in `fitted_on`, in the same order. Without rows where the records are embeddings,
-        and so are with whoever holds the data.
+        The features of the retained records, in the order of `ids`. Without rows where the records are embeddings, and
+        so are with whoever holds the data.
     key : bytes
         The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
     tombstones : frozenset of Tombstone
@@ -120,9 +116,7 @@ class Bundle:
     certificates: tuple[Certificate, ...]
     form: int
     technique: bool
-    on_influential: bool
     ids: NDArray[Any]
-    fitted_on: NDArray[Any]
     features: NDArray[np.float64]
     key: bytes
     tombstones: frozenset[Tombstone]
@@ -148,14 +142,15 @@ class Bundle:
     @classmethod
     def _of(cls, fitted: Fitted) -> "Bundle":
         """A copy of what a model is."""
-        rows, ids = fitted.in_order(), np.sort(fitted.records.ids[fitted.records.alive])
+        rows = fitted.in_order()
+        ids = fitted.records.ids[rows]
         features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
             *copy.deepcopy((fitted.blueprint, fitted.choice)), fitted.commitment, salts_of(fitted.secret, ids),
             fitted.model_hash,
             fitted.fingerprint.layers, fitted.fingerprint.features, facts.weights_of(fitted.extractor),
             fitted.head_classes, fitted.heads.coef_, fitted.heads.intercept_, fitted.heads.certificate_, FORM,
-            fitted.technique, fitted.on_influential, ids, fitted.records.ids[rows], features, fitted.key,
+            fitted.technique, ids, features, fitted.key,
             frozenset(fitted.tombstones.stones), fitted.left, tuple(fitted.receipts),
             json.loads(json.dumps(facts.network_facts(fitted.blueprint))),
             fitted.late.array(), fitted.waiting.array(), dict(fitted.people), fitted.adopted,
@@ -261,7 +256,7 @@ class Bundle:
             "core": facts.core_facts(self.blueprint.core), "core_key": facts.core_key(self.blueprint.core),
             "choice": facts.choice_facts(self.choice), "core_ids": self.choice.ids.tolist(),
             "certificates": [asdict(certificate) for certificate in self.certificates],
-            "ids": self.ids.tolist(), "fitted_on": self.fitted_on.tolist(), "key": self.key.hex(),
+            "ids": self.ids.tolist(), "key": self.key.hex(),
             "tombstones": [[part.hex() for part in stone] for stone in sorted(self.tombstones)],
             "left": sorted(hmac.hex() for hmac in self.left), "receipts": list(self.receipts),
             **{name: getattr(self, name) for name in SIMPLE},
@@ -383,9 +378,7 @@ def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return said, tensors
 
 
-SIMPLE = {
-    "commitment": str, "model_hash": str, "layers": str, "form": int, "technique": bool, "on_influential": bool,
-}  # fmt: skip
+SIMPLE = {"commitment": str, "model_hash": str, "layers": str, "form": int, "technique": bool}
 
 
 class NeedsNetwork(ValueError):  # noqa: N818 (what is wanted)
@@ -419,7 +412,7 @@ def read(
         intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
         salts=tensors["salts"].numpy(), probe=tensors["probe"].numpy(),
         certificates=tuple(map(facts.certificate_of, said["certificates"])),
-        ids=ids_of(said["ids"]), fitted_on=ids_of(said["fitted_on"]), key=bytes.fromhex(said["key"]),
+        ids=ids_of(said["ids"]), key=bytes.fromhex(said["key"]),
         tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
         left=left, stale=facts.stale_of(said, blueprint, left), receipts=tuple(map(str, said["receipts"])),
         network=said["network"], late=ids_of(said.get("late", [])), waiting=ids_of(said.get("waiting", [])),

@@ -23,7 +23,7 @@ from maxrr.unlearning.receipts import (
     lasting,
     rounded_up,
 )
-from maxrr.unlearning.requests import INFLUENTIAL, KEEP, REFUSE, RETAINED, RETRAIN, TECHNIQUE
+from maxrr.unlearning.requests import KEEP, REFUSE, RETRAIN, TECHNIQUE
 from maxrr.unlearning.tombstones import subject_hmac
 
 HASH = re.compile("[0-9a-f]{64}")
@@ -60,9 +60,8 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     ]  # fmt: skip
     if receipt.guarantee not in [guarantee.value for guarantee in Guarantee]:
         yield f"no guarantee is called {receipt.guarantee!r}"
-    policies = REFUSE, RETRAIN, KEEP, TECHNIQUE
-    if receipt.core_policy not in policies or receipt.refit not in (RETAINED, INFLUENTIAL):
-        yield f"no request has the policy {receipt.core_policy!r} or the refit {receipt.refit!r}"
+    if receipt.core_policy not in (REFUSE, RETRAIN, KEEP, TECHNIQUE):
+        yield f"no request has the policy {receipt.core_policy!r}"
     if min(counts) < 0 or receipt.number < 1:
         yield "a count is below zero"
     if receipt.requested != forgotten + receipt.already_forgotten:
@@ -109,8 +108,6 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
         yield f"{receipt.guarantee} with {core} core records"
     if receipt.guarantee == Guarantee.retrain and receipt.core_left_in_extractor:
         yield "an extractor that was trained again has no forgotten records in it"
-    if exact and receipt.refit == INFLUENTIAL and receipt.guarantee == Guarantee.refit:
-        yield "heads on influential records alone are not exact"
     if receipt.unconditional != (exact and not receipt.conditions):
         yield "it is unconditional if and only if it is exact and names no conditions"
     if receipt.conditions and not exact:
@@ -223,8 +220,6 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
     for name, value in facts.items():
         if getattr(receipt, name) != value:
             yield f"{name} on the receipt is not what was found"
-    if exact and bundle.on_influential:
-        yield "the guarantee on the receipt is exact, and the heads stand on influential records alone"
     yield from false_of_people(receipt, bundle, dataset)
     late = len(bundle.late)  # none after another fit, which may have ended in the same bytes
     if late and (receipt.added or 0) > late:

@@ -125,7 +125,7 @@ def make_receipt(plan: Plan, before: Fitted, after: Fitted, started: float) -> R
         bytes_claim=claim_of(plan.guarantee.value, heads, blueprint.recipe.facts), form=FORM,
         unconditional=exact and not conditions, conditions=conditions,
         core_depended_on=before.choice.depended_on, core_details=lasting(before.choice.details),
-        core_policy=request.policy, refit=request.refit, requested=plan.requested, core=plan.core,
+        core_policy=request.policy, requested=plan.requested, core=plan.core,
         influential=plan.influential, free=plan.free, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
         tombstones=sorted(each.hex() for each in id_hmacs),

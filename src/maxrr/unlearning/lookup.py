@@ -15,16 +15,16 @@ from maxrr.unlearning.aliases import Ids, Inputs
 from maxrr.unlearning.classes import with_arriving
 from maxrr.unlearning.matching import to_learn, to_replace
 from maxrr.unlearning.records import shuffled
-from maxrr.unlearning.requests import REFUSE, RETAINED, RETRAIN, Request, Technique, check_policy
+from maxrr.unlearning.requests import REFUSE, RETRAIN, Request, Technique, check_policy
 from maxrr.unlearning.returning import copies_in, copies_in_place
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, Forgotten, Stones, id_hmac, subject_hmac
 from maxrr.unlearning.trained_elsewhere import ELSEWHERE
 
 
-def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique, refit: str) -> Request:
+def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique) -> Request:
     """Rows and kinds of the records that a request names."""
-    check_policy(core_policy, refit)
+    check_policy(core_policy)
     if (ids is None) == (subjects is None):
         raise ValueError("a request names records by ids, or people by subjects: one of the two")
     if subjects is not None:
@@ -46,7 +46,7 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     left = 0 if not fitted.left else sum(
         bool({id_hmac(fitted.key, id_), id_hmac(fitted.key, id_, REPLACED)} & fitted.left) for id_ in wanted.tolist()
     )  # fmt: skip
-    return Request(rows, rows[fitted.core[rows]], unknown, before, left, core_policy, refit)
+    return Request(rows, rows[fitted.core[rows]], unknown, before, left, core_policy)
 
 
 def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
@@ -85,7 +85,7 @@ def look_up_for_replacing(
     allow_copies: str | None,
 ) -> Request:  # fmt: skip
     """The request to forget one record, with the one that takes its place; without that if there is no such record."""
-    request = look_up(fitted, [id_], None, core_policy, RETAINED)
+    request = look_up(fitted, [id_], None, core_policy)
     if request.already_forgotten:
         raise NotHere(f"the record {np.asarray(id_).item()!r} was forgotten: there is nothing to replace")
     if not len(request.rows):
@@ -141,7 +141,7 @@ def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None)
     copies = copies_in(fitted, named, allow_copies)
     nobody = np.empty(0, dtype=np.int64)
     return Request(
-        nobody, nobody, [], (), 0, REFUSE, RETAINED, shuffled(added, fitted.key),
+        nobody, nobody, [], (), 0, REFUSE, shuffled(added, fitted.key),
         None if classes.names == records.class_names else classes, copies, allow_copies,
     )  # fmt: skip
 

@@ -54,7 +54,7 @@ from maxrr.unlearning.matching import to_predict
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
-from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
+from maxrr.unlearning.requests import REFUSE, Technique
 from maxrr.unlearning.returning import copies_in, let_in
 from maxrr.unlearning.set_aside import SetAside, check_set_aside
 from maxrr.unlearning.state import Fitted
@@ -591,8 +591,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Forgetting
 
     def plan(
-        self, ids: Ids | None = None, *, subjects: Ids | None = None,
-        core_policy: str | Technique = REFUSE, refit: str = RETAINED,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None, core_policy: str | Technique = REFUSE
     ) -> Plan:  # fmt: skip
         """What `unlearn` would do with this request, to which guarantee, at what cost. Changes nothing.
 
@@ -600,7 +599,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         ids, subjects : int, str or array, optional
             As in `unlearn`.
-        core_policy, refit : str or function, str
+        core_policy : str or function
             As in `unlearn`.
 
         Returns
@@ -612,12 +611,12 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            Neither or both of `ids` and `subjects` are given, or a policy or refit that does not exist.
+            Neither or both of `ids` and `subjects` are given, or a policy that does not exist.
         maxrr.errors.NotHere
             No record is about one of the subjects; of one who was forgotten it says when.
         """
         with self._lock:
-            return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit))
+            return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy))
 
     def plan_replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -705,8 +704,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
 
     def unlearn(
-        self, ids: Ids | None = None, *, subjects: Ids | None = None,
-        core_policy: str | Technique = REFUSE, refit: str = RETAINED, progress: Progress | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None, core_policy: str | Technique = REFUSE,
+        progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Forget records, by their ids or all records of some subjects.
 
@@ -724,9 +723,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             carries a plan for each of the next two. "retrain" trains the extractor again without them (exact).
             "keep-extractor" moves the heads and leaves the extractor alone (approximate). A function gets the
             extractor, the core records that stay and those to forget, and returns another extractor (approximate).
-        refit : {"retained", "influential"}
-            Which records to fit the heads on: by default all retained ones; or only those that were influential in the
-            last full fit, which is cheaper and approximate.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -738,7 +734,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            Neither or both of `ids` and `subjects` are given, or a policy or refit that does not exist.
+            Neither or both of `ids` and `subjects` are given, or a policy that does not exist.
         maxrr.errors.NotHere
             The model neither has nor had a record with one of the ids, or has none about one of the subjects.
         maxrr.errors.Refused
@@ -747,7 +743,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved without the records.
         """
         with self._lock:
-            plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy, refit), sealed=False)
+            plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy), sealed=False)
             return execute(self._fitted, plan, self._take_over, progress, made_here=True, engine=self.engine)
 
     def replace(

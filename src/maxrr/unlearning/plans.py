@@ -18,7 +18,7 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import keyed_hash
 from maxrr.unlearning.records import Bools, HeldRecords, Ints
-from maxrr.unlearning.requests import KEEP, RETAINED, RETRAIN, Request
+from maxrr.unlearning.requests import KEEP, RETRAIN, Request
 from maxrr.unlearning.state import Fitted, with_classes
 
 
@@ -57,7 +57,7 @@ class Plan(Shown):
         About how long that takes, going by how long `fit` took and the last request that moved heads. Before there was
         one, it can be several times too low on a small model. A technique of the caller's own is not counted.
     alternatives : tuple of Plan
-        What could be asked for instead of a request that is refused: other policies for core records, or another refit.
+        What could be asked for instead of a request that is refused: other policies for core records.
     state : str
         Names the state of the model that this is a plan for; tells nothing about it.
     request : Request
@@ -88,16 +88,16 @@ class Plan(Shown):
     @property
     def refusal(self) -> str | None:
         """Why the request is refused, and what to do instead; None if it will be carried out."""
-        return self.refusal_in(lambda parameter, value: f"{parameter}={value!r}")
+        return self.refusal_in(lambda policy: f"core_policy={policy!r}")
 
-    def refusal_in(self, words: Callable[[str, str], str]) -> str | None:
+    def refusal_in(self, words: Callable[[str], str]) -> str | None:
         """The same as `refusal`, for programs whose users do not write Python.
 
         Parameters
         ----------
         words : function
-            Takes the name of a parameter and a value, and returns what users should write. The command line makes
-            `--policy retrain` of `core_policy` and `retrain`.
+            Takes a policy for core records, and returns what users should write to choose it. The command line makes
+            `--policy retrain` of `retrain`.
 
         Returns
         -------
@@ -108,11 +108,9 @@ class Plan(Shown):
             return None
         ways = []
         for other in self.alternatives:
-            named = "refit" if other.request.policy == self.request.policy else "core_policy"
-            value = other.request.refit if named == "refit" else other.request.policy
             cannot = other.refusal_in(words)
             gives = f"cannot do it ({cannot})" if cannot else f"is {other.guarantee}, about {other.seconds:.2g} s"
-            ways.append(f"{words(named, value)} {gives}")
+            ways.append(f"{words(other.request.policy)} {gives}")
         return f"{self.reason}: {'; '.join(ways)}" if ways else self.reason
 
     def __str__(self) -> str:
@@ -236,9 +234,8 @@ def with_seal(fitted: Fitted, plan: Plan) -> Plan:
 def planned(fitted: Fitted, request: Request, found: Found) -> Plan:
     """The action is decided first, and all else follows from it."""
     case = Case(
-        request.policy, request.refit, records=len(request.rows) > 0, core=len(request.core_rows) > 0,
+        request.policy, records=len(request.rows) > 0, core=len(request.core_rows) > 0,
         influential=found.shaped > 0, left=request.left_in_extractor > 0, added=request.added is not None,
-        on_influential=fitted.on_influential,
     )  # fmt: skip
     action = decide(case)
     core = CoreThen.of(fitted, request, found) if action is Action.retrain else NO_CORE
@@ -279,7 +276,7 @@ def seal(fitted: Fitted, plan: Plan) -> str:
     said = [getattr(plan, name) for name in SEALED]
     asked = [
         request.rows.tolist(), request.core_rows.tolist(), [hmac.hex() for hmac in request.forgotten_before],
-        request.left_in_extractor, request.policy, request.refit, request.copies, request.allow_copies,
+        request.left_in_extractor, request.policy, request.copies, request.allow_copies,
         None if request.added is None else [request.added.content_hash(), request.added.class_names],
     ]  # fmt: skip
     return keyed_hash(fitted.key, b"plan", json.dumps([fitted.token, said, asked]))
@@ -292,7 +289,7 @@ def work_of(action: Action, request: Request, found: Found) -> tuple[int, int]:
     heads = 0
     if action.fits_anew or action is Action.more:
         heads = len(with_a_head(found.labels_left.tolist()))
-    elif action in (Action.move, Action.influential):
+    elif action is Action.move:
         heads = found.shaped
     arriving = 0 if request.added is None else len(request.added)
     return heads, arriving + (found.staying_count if action.fits_anew else 0)
@@ -327,16 +324,17 @@ def why(
     if request.adds:
         return why_adding(request, fitted)
     if action is Action.nothing:
-        return why_nothing(left, fitted)
+        return why_nothing(left)
     if action is Action.retrain:
         by_seed = "the recorded seed" if len(then.shards) == 1 else "the recorded seeds"
         said = f"{why_retrained(core, left, fitted, then)}, with {by_seed}, and the heads are fitted anew"
     elif guarantee is Guarantee.untouched:
         said = "no requested record is core or influential: the model stays as it is, and the records are erased"
     elif guarantee is Guarantee.refit:
-        said = which_shaped(action, found, fitted) + extractor_stays(fitted)
+        said = f"{influential(found, fitted)}: the heads are those that a fit on the retained records gives"
+        said += extractor_stays(fitted)
     else:
-        said = what_stays(action, core, left, found, fitted)
+        said = what_stays(action, core, left)
         said += "; that is not the same as training without them, so an audit is due"
     return said if request.added is None else said + shaped(action, request, fitted)
 
@@ -347,10 +345,8 @@ def why_adding(request: Request, fitted: Fitted) -> str:
     records, seen = len(request.added), fitted.records.labels[fitted.core]
     elsewhere = fitted.blueprint.frozen or fitted.left_in_extractor  # it saw records that are not here
     classes = 0 if elsewhere else len(np.setdiff1d(request.added.labels, seen))
-    said = f"{records:,} {'record is' if records == 1 else 'records are'} added"
-    if fitted.on_influential:
-        said += ", and the heads stand on influential records alone"
-    said += f": the heads become those that a fit on all records gives{extractor_stays(fitted)}"
+    said = f"{records:,} {'record is' if records == 1 else 'records are'} added: the heads become those that a fit on "
+    said += f"all records gives{extractor_stays(fitted)}"
     if classes:
         said += f"; it knows no record of {classes} {'class' if classes == 1 else 'classes'} of these"
     return said
@@ -365,20 +361,16 @@ HEADS = {
     Action.erase: "the heads do not depend on the records",
     Action.move: "the heads are fitted without the records",
     Action.more: "the heads are fitted without the old record",
-    Action.anew: "the heads are fitted on all retained records again",
     Action.technique: "the heads are fitted without the records",
-    Action.influential: "the heads are fitted on what is left of the last full fit's influential records alone",
 }
 """What becomes of the heads where something of the records stays in the model."""
 
 
-def why_nothing(left: int, fitted: Fitted) -> str:
+def why_nothing(left: int) -> str:
     """Why there is nothing to do, and what stays in the model all the same."""
     said = "every requested record is forgotten already: nothing is left to do"
     if left:
         said += f" under this policy, but the extractor keeps what it learned from {left:,} of them"
-    if fitted.on_influential:
-        said += "; the heads stand on influential records alone, not on all retained ones"
     return said
 
 
@@ -401,13 +393,6 @@ def why_retrained(core: int, left: int, fitted: Fitted, then: CoreThen) -> str:
     return f"{kept_of(left)}: it is trained again without the records"
 
 
-def which_shaped(action: Action, found: Found, fitted: Fitted) -> str:
-    """Which of the records shape the heads, and what these become without them."""
-    if action is Action.anew:
-        return "the heads stand on influential records alone: they are fitted on all retained ones again"
-    return f"{influential(found, fitted)}: the heads are those that a fit on the retained records gives"
-
-
 def influential(found: Found, fitted: Fitted) -> str:
     """How many of the records are influential, where none is core."""
     if not found.influential:
@@ -416,16 +401,14 @@ def influential(found: Found, fitted: Fitted) -> str:
     return f"{of_the_records(found.influential)} influential, none is core{flat}"
 
 
-def what_stays(action: Action, core: int, left: int, found: Found, fitted: Fitted) -> str:
+def what_stays(action: Action, core: int, left: int) -> str:
     """What an answer that is not exact leaves in the model, and what becomes of the heads."""
     if action is Action.technique:
         return f"{of_the_records(core)} core: the caller's technique makes another extractor, and {HEADS[action]}"
     if core:
         them = "it" if core == 1 else "them"
         return f"{of_the_records(core)} core: the extractor keeps what it learned from {them}, and {HEADS[action]}"
-    if left:
-        return f"{kept_of(left)}, and {HEADS[action]}"
-    return f"{influential(found, fitted)}: {HEADS[action]}"
+    return f"{kept_of(left)}, and {HEADS[action]}"
 
 
 def kept_of(left: int) -> str:
@@ -485,10 +468,6 @@ def why_not(
         ), []
     if action is Action.retrain and (missing := too_few_outputs(fitted, then)):
         return missing, [replace(request, core_policy=KEEP)]
-    if action is Action.influential:
-        fitted_on = np.unique(fitted.records.labels[np.setdiff1d(fitted.basis, request.rows)])
-        if not np.array_equal(fitted_on, found.labels_left):
-            return "no influential record of every class would be left", [replace(request, refit=RETAINED)]
     return None
 
 

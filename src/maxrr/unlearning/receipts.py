@@ -208,8 +208,6 @@ class Receipt(Shown):
     core_policy : str
         What the request said about core records: "refuse", "retrain", "keep-extractor" or "technique"
         (a function). Older receipts say "head" for "keep-extractor".
-    refit : str
-        Which records the heads were to be fitted on: "retained" or "influential".
     requested : int
         How many records were asked for. It is the sum of the next four.
     core, influential, free, already_forgotten : int
@@ -276,7 +274,6 @@ class Receipt(Shown):
     core_depended_on: str
     core_details: dict[str, Any]
     core_policy: str
-    refit: str
     requested: int
     core: int
     influential: int

@@ -172,7 +172,7 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
         wrong.append("the network brings along other weights than the model's did")
     if differs := made.fingerprint.differs_from(Fingerprint(bundle.layers, bundle.probe), exactly=comparable):
         wrong.append(f"the network is not the model's: {differs}")
-    entirely = (rebuilds or blueprint.embeddings) and not blueprint.given and not bundle.on_influential
+    entirely = (rebuilds or blueprint.embeddings) and not blueprint.given
     outcome = outcome_of(comparison, wrong=bool(wrong), comparable=comparable, latest=latest, entirely=entirely)
     trained_again = rebuilds and comparison != Outcome.different
     missing = list(not_covered(bundle, trained_again))
@@ -220,8 +220,7 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
     heads = len(with_a_head(bundle.classes))
     if not len(bundle.certificates) == len(bundle.weights) == len(bundle.intercepts) == heads:
         raise ValueError("the bundle is damaged: it does not have one certificate for each head")
-    stored = 0 if bundle.blueprint.embeddings else len(bundle.fitted_on)
-    if len(bundle.features) != stored or not np.isin(bundle.fitted_on, dataset.ids).all():
+    if len(bundle.features) != (0 if bundle.blueprint.embeddings else len(bundle.ids)):
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
     check_parts(bundle)
     home = (
@@ -255,20 +254,17 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     said = Words(bundle.choice.depended_on, lasting(bundle.choice.details))
     if said != (words_of(bundle.blueprint.core, bundle.blueprint.network) or said):
         yield "what choosing the core depended on is not as its rule has it"
-    if not bundle.on_influential and not np.array_equal(np.sort(bundle.fitted_on), np.sort(dataset.ids)):
-        yield "the heads were not fitted on all retained records"
 
 
 def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
     """What a process makes of the records that has nothing of the model's but what cannot be made again."""
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
-    fitted_on = bundle.fitted_on if bundle.on_influential else np.sort(dataset.ids)
     given = None if rebuilds else facts.stored_extractor(blueprint, dict(bundle.extractor))
     stored = None if comparable else bundle.features
     try:
         return call_in_fresh_process(
-            rebuild, blueprint, bundle.choice, dataset, fitted_on, given, stored,
+            rebuild, blueprint, bundle.choice, dataset, given, stored,
             with_the_script=getattr(home, "__module__", None) == "__main__",
         )  # fmt: skip
     except WorkerLostError as error:
@@ -294,11 +290,6 @@ def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
     yield from (condition for condition in bundle.conditions if condition not in shown)
     if isinstance(recipe, OwnTraining) and recipe.observed not in ("", SAME) and not trained_again:
         yield f"whether it was trained so: run twice with one seed, {recipe.name} gave two networks ({recipe.observed})"
-    if bundle.on_influential:
-        yield (
-            "the heads were fitted on what is left of influential records alone, as by this replay: fitting on all "
-            "retained ones gives others"
-        )
 
 
 def not_compared(receipt: Receipt, bundle: Bundle, latest: bool) -> Iterator[str]:
@@ -335,16 +326,15 @@ class Made:
 
 
 def rebuild(
-    blueprint: Blueprint, choice: Choice, dataset: Dataset, fitted_on: NDArray[Any], extractor: nn.Module | None,
+    blueprint: Blueprint, choice: Choice, dataset: Dataset, extractor: nn.Module | None,
     stored: NDArray[np.float64] | None,
 ) -> Made:  # fmt: skip
     """In the fresh process: the weights of extractor and heads, from the records; of the heads alone if one is given.
 
     With stored features they are fitted on those.
     """
-    ordered = dataset.in_order()
-    trained = blueprint.train_extractor(ordered, choice) if extractor is None else extractor
-    records = ordered if len(fitted_on) == len(ordered) else ordered.select(fitted_on)
+    records = dataset.in_order()
+    trained = blueprint.train_extractor(records, choice) if extractor is None else extractor
     features = blueprint.embed(trained, records)
     apart = 0.0 if stored is None else float(np.max(np.abs(features - stored)) / max(np.max(np.abs(stored)), 1e-300))
     used = features if stored is None else stored

@@ -18,7 +18,6 @@ Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
 
 REFUSE, RETRAIN, KEEP = "refuse", "retrain", "keep-extractor"
 TECHNIQUE = "technique"  # what a function as policy is called
-RETAINED, INFLUENTIAL = "retained", "influential"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class Request:
         The HMACs of the ids of records that were forgotten before.
     left_in_extractor : int
         How many of the records asked for remain in the extractor, forgotten before or in an earlier version.
-    core_policy, refit
+    core_policy
         As in `MaxRR.unlearn`.
     added : Dataset or None
         The records that arrive: the one that takes the place of the one to forget, or those to add.
@@ -52,7 +51,6 @@ class Request:
     forgotten_before: tuple[bytes, ...]
     left_in_extractor: int
     core_policy: str | Technique
-    refit: str
     added: Dataset | None = None
     classes: Classes | None = None
     copies: int = 0
@@ -73,11 +71,9 @@ class Request:
         return self.core_policy if isinstance(self.core_policy, str) else TECHNIQUE
 
 
-def check_policy(core_policy: str | Technique, refit: str) -> None:
-    """Refuse words that mean nothing."""
+def check_policy(core_policy: str | Technique) -> None:
+    """Refuse a word that means nothing."""
     if not callable(core_policy) and core_policy not in (REFUSE, RETRAIN, KEEP):
         raise ValueError(
             f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}"
         )  # fmt: skip
-    if refit not in (RETAINED, INFLUENTIAL):
-        raise ValueError(f"refit is '{RETAINED}' or '{INFLUENTIAL}', not {refit!r}")

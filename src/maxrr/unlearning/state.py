@@ -66,7 +66,6 @@ class Fitted:
     secret: bytes  # of the commitment's salts; other than the key, it is never handed out
     tombstones: Tombstones
     durations: Durations
-    on_influential: bool = False  # the heads were fitted on influential records alone, and hold no others
     left: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
     stale: frozenset[int] = frozenset()  # of several shards those whose extractors were trained on such records
     untrained: frozenset[int] = frozenset()  # those that keep their first weights, for want of core records
@@ -196,27 +195,14 @@ class Fitted:
     def platt(self) -> PlattScaling:
         """Probabilities' parameters, from the retained records."""
         if "platt" not in self.derived:
-            if self.on_influential:
-                retained = self.records.retained()
-                known = np.isin(retained.labels, self.codes)
-                features, labels = self.blueprint.embed(self.extractor, retained)[known], retained.labels[known]
-                scores = self.heads.decision_function(features)
-            else:
-                rows = self.in_order()
-                rows = rows[np.isin(self.records.labels[rows], self.codes)]
-                scores, labels = self.heads.scores_of(rows), self.records.labels[rows]
-            self.derived["platt"] = fit_platt(scores, labels, self.codes)
+            rows = self.in_order()
+            self.derived["platt"] = fit_platt(self.heads.scores_of(rows), self.records.labels[rows], self.codes)
         return self.derived["platt"]
 
     def in_order(self) -> Ints:
-        """The rows that the heads hold, in the order of the records' ids."""
+        """The rows of the retained records, in the order of their ids."""
         rows = self.heads.rows_
         return rows[np.argsort(self.records.ids[rows], kind="stable")]
-
-    @property
-    def basis(self) -> Ints:
-        """The rows of the last full fit's influential records that are still there."""
-        return self.heads.rows_ if self.on_influential else self.heads.support_
 
     def influenced(self, rows: Ints) -> tuple[Ints, int]:
         """Which of these rows are influential, and how many heads they shape."""
@@ -288,10 +274,6 @@ def acted(now: Fitted, action: Action, request: Request, progress: Progress | No
         case Action.technique:
             then, made = by_technique(now, then, request)
             return with_heads(then, progress, now, made, request)
-        case Action.anew:
-            return with_heads(then, progress, now, range(now.blueprint.sharding.count), request)
-        case Action.influential:
-            return on_influential(now, then, request)
         case Action.more:
             assert request.added is not None
             features = then.blueprint.embed(then.extractor, request.added)
@@ -429,11 +411,11 @@ def features_then(
 ) -> NDArray[Any]:  # fmt: skip
     """The features of records, where only the extractors of some shards are others: the rest is there already.
 
-    All are computed anew where the heads hold features of few records, or these were made on another machine, or by a
-    technique, which may give any number of them; and of records that are `fresh`.
+    All are computed anew where they were made on another machine, or by a technique, which may give any number of them;
+    and of records that are `fresh`.
     """
     blueprint, parts = then.blueprint, parts_of(then.extractor)
-    if len(parts) == 1 or now.on_influential or now.technique or not blueprint.is_at_home:
+    if len(parts) == 1 or now.technique or not blueprint.is_at_home:
         return blueprint.embed(then.extractor, retained, progress)
     known = ~np.isin(retained.ids, fresh)
     before = now.heads.features_of(now.records.rows(retained.ids[known]))
@@ -511,9 +493,7 @@ def with_heads(
     fresh = retained.ids[:0] if request.added is None else request.added.ids
     features = features_then(now, then, made, retained, fresh, progress)
     heads = then.blueprint.fit_heads(features, retained, near=nearby(now, then, made, retained, features))
-    return replace(
-        then, records=HeldRecords.of(retained, copy=False), heads=heads, on_influential=False, layouts=then.layouts + 1
-    )  # fmt: skip
+    return replace(then, records=HeldRecords.of(retained, copy=False), heads=heads, layouts=then.layouts + 1)
 
 
 def nearby(
@@ -525,7 +505,7 @@ def nearby(
     """
     heads = now.heads
     same = np.array_equal(heads.classes_, np.unique(retained.labels)) and heads.coef_.shape[1] == features.shape[1]
-    if now.on_influential or not same or not made:
+    if not same or not made:
         return None
     known = np.flatnonzero(np.isin(retained.ids, now.records.ids[now.records.alive]))
     some = known[:: max(1, len(known) // ENOUGH)]
@@ -533,12 +513,3 @@ def nearby(
     changed = np.concatenate([np.arange(shard * width, (shard + 1) * width) for shard in sorted(made)])
     before = heads.features_of(now.records.rows(retained.ids[some]))
     return carried_over(heads.coef_, heads.intercept_, before, features[some], changed)
-
-
-def on_influential(now: Fitted, then: Fitted, request: Request) -> Fitted:
-    """The paper's cheap variant: the heads on what is left of the last full fit's influential records."""
-    leaving = np.setdiff1d(now.heads.rows_, np.setdiff1d(now.basis, request.rows))
-    heads = now.heads.without(leaving) if len(leaving) else now.heads
-    if now.blueprint.embeddings:  # whose features are the records: what the heads let go of stays there
-        heads = heads.with_own_samples()
-    return replace(then, heads=heads, on_influential=True)

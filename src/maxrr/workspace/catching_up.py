@@ -26,7 +26,7 @@ from maxrr.unlearning.layers import Row
 from maxrr.unlearning.lookup import look_up
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Loss
-from maxrr.unlearning.requests import REFUSE, RETAINED
+from maxrr.unlearning.requests import REFUSE
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
 from maxrr.workspace.carried_out import CarriedOut
@@ -107,9 +107,9 @@ def without_newer(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Pl
         now = max(now, datetime.strptime(lost.since, MOMENT) + timedelta(microseconds=1))
     time = now.strftime(MOMENT)
     loss = Loss(time, reason, origin_of(store.token, lost.since), lost.receipts, lost.root, fitted.requests)
-    plan = make_plan(fitted, look_up(fitted, fitted.records.ids[:0], None, REFUSE, RETAINED), sealed=False)
+    plan = make_plan(fitted, look_up(fitted, fitted.records.ids[:0], None, REFUSE), sealed=False)
     plan = replace(
-        plan, action=Action.nothing, guarantee=Guarantee.approximate if fitted.on_influential else Guarantee.untouched,
+        plan, action=Action.nothing, guarantee=Guarantee.untouched,
         reason="a newer copy of the workspace was lost: the model stays as it is, and another log begins",
     )  # fmt: skip
     return replace(fitted, losses=(*fitted.losses, loss)), plan

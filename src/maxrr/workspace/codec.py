@@ -54,7 +54,7 @@ from maxrr.unlearning.tombstones import Columns, Stones, Tombstone, Tombstones
 from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS
 from maxrr.workspace.entries import Entries
 from maxrr.workspace.errors import NetworkMissing
-from maxrr.workspace.rows import ALIVE, CORE, HELD, LARGE, LATE, WAITING, Layout
+from maxrr.workspace.rows import ALIVE, CORE, LARGE, LATE, WAITING, Layout
 
 Table = NDArray[np.void]
 Ints = NDArray[np.int64]
@@ -112,7 +112,6 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     table = scratch((len(records.ids) - first,), layout.row)
     held = fitted.heads.rows_
     kinds = np.full(len(records.ids), ALIVE, np.uint8)
-    kinds[held] |= HELD
     kinds[fitted.core] |= CORE
     kinds[records.rows(fitted.late.array())] |= LATE
     kinds[records.rows(fitted.waiting.array())] |= WAITING
@@ -168,7 +167,6 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "heads": [{"label": head.label, "certificate": asdict(head.certificate)} for head in taken(fitted.heads)],
         "durations": asdict(fitted.durations),
         "layouts": fitted.layouts,
-        "on_influential": fitted.on_influential,
         "left": sorted(id_hmac.hex() for id_hmac in fitted.left),
         "overrides": [asdict(override) for override in fitted.overrides],
         "technique": fitted.technique,
@@ -218,13 +216,13 @@ def load(
     if blueprint.frozen:  # what is used again is what was used, whatever the maker gives today
         blueprint = replace(blueprint, network=extractor)
     records = records_of(facts["records"], table)
-    held = (table["is"] & HELD) > 0
     features = table["features"]
     if table.nbytes <= LARGE:
         features = np.ascontiguousarray(features, dtype=np.float64)
     states = heads_of(facts["heads"], parts[HEADS])
     heads = restored(
-        blueprint.C, features, records.labels, held, states, sample_weight=blueprint.weights_of(records), copy_X=False
+        blueprint.C, features, records.labels, records.alive, states,
+        sample_weight=blueprint.weights_of(records), copy_X=False,
     )  # fmt: skip
     core_ids, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
     labels = np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"])
@@ -234,7 +232,7 @@ def load(
         blueprint, extractor, fingerprint, heads, records, choice_of(facts["choice"], core_ids),
         labels, by_place(labels, records), bytes.fromhex(known["key"]), bytes.fromhex(known["secret"]),
         Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
-        on_influential=facts["on_influential"], left=left, stale=stale_of(facts, blueprint, left),
+        left=left, stale=stale_of(facts, blueprint, left),
         untrained=untrained_of(facts, blueprint), technique=facts["technique"],
         receipts=Row(each.digest for each in entries.answered),
         overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],

@@ -23,8 +23,8 @@ from maxrr.workspace.errors import content_of, damaged
 
 BLOCK = 256  # rows
 LARGE = 1 << 29  # bytes; a larger table is not read into memory
-ALIVE, HELD, CORE = 1, 2, 4  # what a record is: there; with features, which the heads were fitted on; core
-LATE, WAITING = 8, 16  # added after the last fit; and core by the rule, from the next fit on
+ALIVE, CORE = 1, 2  # what a record is: there; core
+LATE, WAITING = 4, 8  # added after the last fit; and core by the rule, from the next fit on
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,7 +19,7 @@ from maxrr.workspace.commits import HEADS, NAME, SECRETS, Root, missing
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.exports import Export, judged, notes_in, state_under
 from maxrr.workspace.folder import Folder
-from maxrr.workspace.rows import ALIVE, CORE, HELD, LATE, WAITING
+from maxrr.workspace.rows import ALIVE, CORE, LATE, WAITING
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Status(Shown):
     conditions : list of str
         What exactness is conditional on, one sentence each.
     unconditional : bool
-        Whether there are no conditions, and the heads stand on all retained records.
+        Whether there are no conditions.
     overrides : list of dict
         Each time that values of forgotten records were let in under other ids: `time`, how many `records`, and the
         `reason`.
@@ -158,8 +158,7 @@ class Status(Shown):
     def _exactness(self) -> str:
         """Whether the model is that of a fit on the retained records, and on what that depends."""
         if self.bytes_claim == NOTHING:
-            alone = [] if self.core_left_in_extractor else ["the heads stand on influential records alone"]
-            return f"no: {'; '.join(self.conditions or alone)}"
+            return f"no: {'; '.join(self.conditions)}"
         return depending(self.conditions) if self.conditions else f"{depending([])}: {self.core_depended_on}"
 
     def _extractors(self) -> str:
@@ -296,9 +295,9 @@ def counted(found: Root, files: Folder) -> Counts:
     alive = sum(kind & ALIVE > 0 for kind in kinds)
     core = sum(kind & CORE > 0 for kind in kinds if kind & ALIVE)
     shaping = sum(kinds[row] & (ALIVE | CORE) == ALIVE for row in influential_rows(files.parts[HEADS]))
-    held = {bytes(one) for kind, *one in zip(kinds, *label, strict=True) if kind & HELD}
+    used = {bytes(one) for kind, *one in zip(kinds, *label, strict=True) if kind & ALIVE}
     names = found.facts["records"]["classes"]
-    classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in held)]
+    classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in used)]
     late, waiting = (sum(kind & wanted > 0 for kind in kinds) for wanted in (LATE, WAITING))
     return Counts(alive, core, shaping, len(files.entries.stones), classes, late, waiting, len(files.entries.people))
 
@@ -333,14 +332,14 @@ class Chosen(NamedTuple):
 def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) -> Status:
     """The status of the workspace in a folder: all but the counts is on its root."""
     facts = found.facts
-    core, choice, left, on_influential = facts["core"], facts["choice"], len(facts["left"]), facts["on_influential"]
+    core, choice, left = facts["core"], facts["choice"], len(facts["left"])
     said = Chosen(
         choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in DECIDE_EACH,
         facts["blueprint"]["given"], {} if facts["blueprint"]["frozen"] else facts["blueprint"]["recipe"],
     )  # fmt: skip
     depends = conditions(said, said, left, facts["technique"], "adopted" in facts, counts.waiting)
     heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
-    retained_alone = not (left or facts["technique"] or on_influential)
+    retained_alone = not (left or facts["technique"])
     about = (
         "nothing was forgotten yet"
         if not counts.forgotten
@@ -359,7 +358,7 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         core_left_in_extractor=left, core_depended_on=said.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
         bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
-        conditions=depends, unconditional=not depends and not on_influential,
+        conditions=depends, unconditional=not depends,
         overrides=[dict(each) for each in facts["overrides"]],
         model_hash=facts["model_hash"], commitment=facts["commitment"], source=dict(facts["source"]),
         added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),

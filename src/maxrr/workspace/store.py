@@ -29,7 +29,7 @@ from maxrr.workspace.folder import Folder
 from maxrr.workspace.journal import MOST, Frame, Journal
 from maxrr.workspace.kinds import check_kinds
 from maxrr.workspace.names import PROOFS, ROWS, SIGNED, TOMBSTONES, growing_name, name_of
-from maxrr.workspace.rows import HELD, Rows
+from maxrr.workspace.rows import Rows
 
 
 class Store(Folder):
@@ -207,16 +207,13 @@ class Store(Folder):
         before = self.root
         if before is not None and before.facts["layouts"] == fitted.layouts:
             rows, alive = before.rows, fitted.records.alive[: before.rows.count]
-            held = np.zeros(len(fitted.records.ids), dtype=bool)
-            held[fitted.heads.rows_] = True
-            if np.array_equal(held[: rows.count], alive & ((self.table["is"] & HELD) > 0)):
-                erased = np.flatnonzero((self.table["is"] > 0) & ~alive)
-                if len(fitted.records.ids) == rows.count:
-                    return rows.after(self.table, erased), self.table
-                table = np.concatenate([self.table, codec.table_of(fitted, rows.layout, first=rows.count)])
-                if codec.fits(fitted, rows.layout, first=rows.count):
-                    rows.append(self.folder, table)
-                    return rows.after(table, erased), table
+            erased = np.flatnonzero((self.table["is"] > 0) & ~alive)
+            if len(fitted.records.ids) == rows.count:
+                return rows.after(self.table, erased), self.table
+            table = np.concatenate([self.table, codec.table_of(fitted, rows.layout, first=rows.count)])
+            if codec.fits(fitted, rows.layout, first=rows.count):
+                rows.append(self.folder, table)
+                return rows.after(table, erased), table
         layout = codec.layout_of(fitted)
         table = codec.table_of(fitted, layout)
         rows = Rows.of(name_of(ROWS, self.token, state), layout, table)

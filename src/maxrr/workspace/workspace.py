@@ -34,7 +34,7 @@ from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.model import to_add
 from maxrr.unlearning.plans import make_plan
-from maxrr.unlearning.requests import REFUSE, RETAINED, Technique
+from maxrr.unlearning.requests import REFUSE, Technique
 from maxrr.unlearning.returning import returning
 from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
 from maxrr.unlearning.tombstones import subject_hmac
@@ -393,16 +393,13 @@ class Workspace:
         """
         return self._snapshot().predict(X)
 
-    def predict_proba(self, X: Dataset | Inputs, *, records: Dataset | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Dataset | Inputs) -> NDArray[np.float64]:
         """Probabilities of the classes. See `MaxRR.predict_proba`.
 
         Parameters
         ----------
         X : Dataset or array
             Records of the kind that the model was fitted on.
-        records : Dataset, optional
-            The raw records that the model was fitted on. Needed once after a request with `refit="influential"`: see
-            `needs_records`.
 
         Returns
         -------
@@ -413,8 +410,7 @@ class Workspace:
         if "platt" not in model._fitted.derived:
             with self._lock:
                 model = self._model
-                with self._at_hand(records) as fitted:
-                    model._fitted.derived["platt"] = fitted.platt()
+                model._fitted.platt()
         return model.predict_proba(X)
 
     def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
@@ -456,8 +452,7 @@ class Workspace:
     # Forgetting
 
     def plan(
-        self, ids: Ids | None = None, *, subjects: Ids | None = None,
-        core_policy: str | Technique = REFUSE, refit: str = RETAINED,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None, core_policy: str | Technique = REFUSE
     ) -> Plan:  # fmt: skip
         """What `unlearn` would do with this request. Changes nothing. See `MaxRR.plan`.
 
@@ -465,7 +460,7 @@ class Workspace:
         ----------
         ids, subjects : int, str or array, optional
             As in `unlearn`.
-        core_policy, refit : str or function, str
+        core_policy : str or function
             As in `unlearn`.
 
         Returns
@@ -474,7 +469,7 @@ class Workspace:
             What will be done, for `execute`.
         """
         with self._lock:
-            return self._model.plan(ids, subjects=subjects, core_policy=core_policy, refit=refit)
+            return self._model.plan(ids, subjects=subjects, core_policy=core_policy)
 
     def plan_replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -551,9 +546,8 @@ class Workspace:
             return self._execute(fitted, plan, progress, source, made_here=False)
 
     def unlearn(
-        self, ids: Ids | None = None, *, subjects: Ids | None = None,
-        core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
-        progress: Progress | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None, core_policy: str | Technique = REFUSE,
+        records: Dataset | None = None, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Forget records. When this returns, they are gone from the folder, too. See `MaxRR.unlearn`.
 
@@ -563,12 +557,9 @@ class Workspace:
             The ids of the records to forget, or the people whose records to forget: one of the two.
         core_policy : {"refuse", "retrain", "keep-extractor"} or function
             What to do if some of the records are core; "refuse" by default.
-        refit : {"retained", "influential"}
-            Which records to fit the heads on; all retained ones by default.
         records : Dataset, optional
             The raw records that the model was fitted on; others, such as forgotten ones, may be among them. Needed
-            where the extractor is made again, and where the heads are to stand on all retained records after they were
-            fitted on influential ones alone.
+            where the extractor is made again.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -589,13 +580,12 @@ class Workspace:
             The network is needed, and is the caller's own code: give it to `open`.
         """
         with self._asked(), self._at_hand(records) as fitted:
-            plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy, refit), sealed=False)
+            plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy), sealed=False)
             return self._execute(fitted, plan, progress)
 
     def unlearn_each(
         self, ids: Sequence[Ids] | None = None, *, subjects: Sequence[Ids] | None = None,
-        core_policy: str | Technique = REFUSE, refit: str = RETAINED, records: Dataset | None = None,
-        progress: Progress | None = None,
+        core_policy: str | Technique = REFUSE, records: Dataset | None = None, progress: Progress | None = None,
     ) -> list[Receipt | Refused]:  # fmt: skip
         """Carry out several requests by one commit, which costs little more than that of one.
 
@@ -606,7 +596,7 @@ class Workspace:
         ----------
         ids, subjects : sequence, optional
             The requests: for each one the ids, or the people, that `unlearn` would be given. One of the two.
-        core_policy, refit, records, progress
+        core_policy, records, progress
             As in `unlearn`, for all of them.
 
         Returns
@@ -624,7 +614,7 @@ class Workspace:
         named = ids if subjects is None else subjects
         requests = [
             partial(look_up, ids=each if subjects is None else None, subjects=None if subjects is None else each,
-                    core_policy=core_policy, refit=refit)
+                    core_policy=core_policy)
             for each in (() if named is None else named)
         ]  # fmt: skip
         with self._asked(), self._at_hand(records) as fitted:
@@ -641,7 +631,7 @@ class Workspace:
 
     def catch_up(
         self, newer: str | Path, *, keys: Sequence[PublicKey] = (), core_policy: str | Technique = REFUSE,
-        refit: str = RETAINED, records: Dataset | None = None, progress: Progress | None = None,
+        records: Dataset | None = None, progress: Progress | None = None,
     ) -> Receipt | None:  # fmt: skip
         """Forget what a newer copy of this workspace has forgotten: for one that was restored from a backup.
 
@@ -658,7 +648,7 @@ class Workspace:
         keys : sequence of maxrr.evidence.PublicKey
             Keys that receipts may be signed with beside those that this copy knows and the one that it was opened with:
             others that came later.
-        core_policy, refit, records, progress
+        core_policy, records, progress
             As in `unlearn`.
 
         Returns
@@ -681,7 +671,7 @@ class Workspace:
             if not len(ids):
                 self._take_over(adopted, before)
                 return None
-            plan = make_plan(adopted, look_up(adopted, ids, None, core_policy, refit), sealed=False)
+            plan = make_plan(adopted, look_up(adopted, ids, None, core_policy), sealed=False)
             plan = said_so(plan, later)
             return Together(adopted, before).carry_out(plan, self._signer, progress, self._take_over)
 
@@ -779,7 +769,7 @@ class Workspace:
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
-        sample_weight: ArrayLike | None = None, allow_copies: str | None = None, records: Dataset | None = None,
+        sample_weight: ArrayLike | None = None, allow_copies: str | None = None,
         source: Mapping[str, str] | None = None, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Learn more records, and commit. See `MaxRR.add`.
@@ -794,8 +784,6 @@ class Workspace:
             Their classes, ids, subject ids and weights, with an array.
         allow_copies : str, optional
             A reason to let in the values of a forgotten record.
-        records : Dataset, optional
-            The raw records that the model has. Needed only where the heads were fitted on influential ones alone.
         source : dict of str to str, optional
             Where the new records come from, in your words: kept in `sources`.
         progress : maxrr.progress.Progress, optional
@@ -814,7 +802,8 @@ class Workspace:
         NetworkMissing
             The network is needed, and is the caller's own code: give it to `open`.
         """
-        with self._asked(), self._at_hand(records) as fitted:
+        with self._asked():
+            fitted = self._fitted
             request = look_up_for_adding(fitted, to_add(fitted, X, y, ids, subjects, sample_weight), allow_copies)
             return self._execute(fitted, make_plan(fitted, request, sealed=False), progress, source)
 
@@ -943,11 +932,6 @@ class Workspace:
         """What the records are like: for programs that read ids, classes or other records from users."""
         with self._lock:
             return RecordKind._of(self._fitted)
-
-    @property
-    def needs_records(self) -> bool:
-        """Whether `predict_proba` needs the raw records, because the heads were fitted on influential ones alone."""
-        return self._snapshot()._fitted.on_influential
 
     def check_network(self) -> None:
         """Raise an error if the network is needed and is not here.
