@@ -51,12 +51,20 @@ from numpy.typing import NDArray
 from maxrr.audit.auditing import in_their_place, labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.evidence import Evidence, Labels, Seen
-from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, decide, rank_of_first
+from maxrr.audit.findings import (
+    ALPHA,
+    FOUND,
+    INDISTINGUISHABLE,
+    MIXED,
+    NOT_ENOUGH,
+    RELABELLED,
+    SHARES,
+    decide,
+    rank_of_first,
+)
 from maxrr.audit.making import Maker
-from maxrr.audit.power import ALPHA, MIXED, RELABELLED, SHARES
 from maxrr.audit.roc import interval
-from maxrr.audit.shadow_counts import ShadowCounts
-from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, ShadowCounts, Shadows
 from maxrr.core import Choice, HashCore, rank
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, Recipe, embed, split, train

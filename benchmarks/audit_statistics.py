@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from audit_null import HASH, fitted, liars, pixels
 from circumstances import circumstances
+from maxrr.audit.attacks import lira_online
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.evidence import SIGNALS, Seen
-from maxrr.audit.lira import lira_online
-from maxrr.audit.power import ALPHA
-from maxrr.audit.ranks import beside_others, oddness
+from maxrr.audit.findings import ALPHA, beside_others, oddness
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 
 Floats = NDArray[np.float64]

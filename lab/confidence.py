@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
 from lab.heads import Bools, Floats, Heads, Ints, OneVsOne
-from maxrr.audit.signals import cross_entropy
+from maxrr.audit.attacks import cross_entropy
 from maxrr.svm import PlattScaling, fit_platt
 from maxrr.svm.pairs import pairs
 from maxrr.svm.schemes import Scheme

@@ -28,7 +28,7 @@ from lab.verification import (
     scenario,
     tally,
 )
-from maxrr.audit.threshold import folds_of
+from maxrr.audit.attacks import folds_of
 
 REQUEST = "core20k"
 FOLDS = 5

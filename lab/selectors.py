@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from lab import scores
 from lab.lab import Lab
 from maxrr.core import FrequencyCore, MiddleCore, Ranking
-from maxrr.core.hashing import TIE_BREAKER, keyed_hashes
+from maxrr.core.shards import TIE_BREAKER, keyed_hashes
 
 Ids = NDArray[Any]
 Selector = Callable[[Lab, int], Ids]

@@ -12,7 +12,7 @@ from lab.heads import Floats
 from lab.lab import Features, Lab
 from lab.selectors import Selector, frequency, middle_of_few
 from maxrr.core import HashCore, Sharding
-from maxrr.core.hashing import TIE_BREAKER
+from maxrr.core.shards import TIE_BREAKER
 from maxrr.nets import LeNet5, Recipe, split
 from maxrr.nets.task import Task
 from maxrr.nets.training import run_all

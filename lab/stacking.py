@@ -21,7 +21,7 @@ from maxrr.nets import stacked
 from maxrr.nets.embedding import embed_on_device
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.records import records
-from maxrr.nets.runs_cuda import AT_ONCE
+from maxrr.nets.runs import AT_ONCE
 from maxrr.nets.seeding import begin
 
 Networks = list[torch.nn.Module]

@@ -18,7 +18,7 @@ from lab.heads import Bools, Floats, Heads
 from lab.lab import Features, Lab
 from lab.published import published
 from lab.results import Json
-from maxrr.audit.threshold import Threshold
+from maxrr.audit.attacks import Threshold
 from maxrr.parallel import Threads, single_threaded_blas
 from maxrr.svm.schemes import Scheme
 

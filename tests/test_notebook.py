@@ -9,7 +9,7 @@ import pytest
 import sklearn
 
 from maxrr.audit import AuditPlan, AuditReport
-from maxrr.audit.work import AuditWork
+from maxrr.audit.planning import AuditWork
 from maxrr.data import Dataset
 from maxrr.unlearning import Replay
 from maxrr.workspace.status import Status

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_kl
 
+from maxrr.audit.attacks import FLOOR
 from maxrr.audit.distances import QUANTILES, TIED, beside, disagreement, heads_distance, kl
-from maxrr.audit.signals import FLOOR
 
 cases = settings(deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)

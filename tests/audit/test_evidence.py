@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from maxrr.audit import signals
+from maxrr.audit import attacks as signals
+from maxrr.audit.attacks import Threshold, lira_offline, lira_online, rmia
 from maxrr.audit.auditing import attack_result, distances_of, judge, most_exposed, others
 from maxrr.audit.evidence import ATTACKS, STRONG, Labels, Seen
-from maxrr.audit.findings import FOUND, INDISTINGUISHABLE
-from maxrr.audit.lira import lira_offline, lira_online
-from maxrr.audit.power import ALL, ALPHA
-from maxrr.audit.rmia import rmia
+from maxrr.audit.findings import ALL, ALPHA, FOUND, INDISTINGUISHABLE
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, View
-from maxrr.audit.threshold import Threshold
 from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 
 LABELS = Labels(*(np.random.default_rng(0).integers(CLASSES, size=count) for count in (6, 40, 50)))

@@ -6,10 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, decide, rank_of_first
-from maxrr.audit.lira import lira_online
-from maxrr.audit.power import ALL, ALPHA, FEWEST, WORTH, is_found
-from maxrr.audit.ranks import rank_p_value
+from maxrr.audit.attacks import lira_online
+from maxrr.audit.findings import (
+    ALL,
+    ALPHA,
+    FEWEST,
+    FOUND,
+    INDISTINGUISHABLE,
+    NOT_ENOUGH,
+    WORTH,
+    decide,
+    is_found,
+    rank_of_first,
+    rank_p_value,
+)
 from maxrr.audit.roc import interval
 from tests.cases import THOROUGH
 

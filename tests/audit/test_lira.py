@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from maxrr.audit.lira import PRIOR, VARIANCE_FLOOR, lira_offline, lira_online
+from maxrr.audit.attacks import PRIOR, VARIANCE_FLOOR, lira_offline, lira_online
 from maxrr.audit.roc import auc, roc
 from tests.cases import THOROUGH
 

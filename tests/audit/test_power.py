@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from maxrr.audit.power import ALL, HALVED, MIXED, RELABELLED, SHARES, Power, least_found, mixture, power_by_alternative
+from maxrr.audit.findings import (
+    ALL,
+    HALVED,
+    MIXED,
+    RELABELLED,
+    SHARES,
+    Power,
+    least_found,
+    mixture,
+    power_by_alternative,
+)
 from maxrr.audit.roc import interval
 
 RECORDS, MODELS = 20, 39

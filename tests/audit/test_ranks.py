@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from maxrr.audit.lira import lira_online
-from maxrr.audit.ranks import oddness, rank_p_value, rounding, shadows_needed
+from maxrr.audit.attacks import lira_online
+from maxrr.audit.findings import oddness, rank_p_value, rounding, shadows_needed
 from tests.cases import THOROUGH
 
 cases = settings(deadline=None, derandomize=True)

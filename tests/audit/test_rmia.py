@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxrr.audit.rmia import GAMMA, rmia
+from maxrr.audit.attacks import GAMMA, rmia
 from maxrr.audit.roc import auc, roc
 from tests.cases import THOROUGH
 

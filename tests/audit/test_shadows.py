@@ -7,8 +7,7 @@ import pytest
 
 from maxrr.audit import audit
 from maxrr.audit.case import make_case
-from maxrr.audit.shadow_counts import ShadowCounts
-from maxrr.audit.shadows import BEFORE, KEPT, ON_ALL, RETRAINED, Shadows, shadow_seeds
+from maxrr.audit.shadows import BEFORE, KEPT, ON_ALL, RETRAINED, ShadowCounts, Shadows, shadow_seeds
 from maxrr.core import FullCore, HashCore
 from maxrr.nets import embed
 from maxrr.unlearning import blueprint as blueprint_module

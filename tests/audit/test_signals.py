@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxrr.audit.signals import FLOOR, cross_entropy, entropy, logit, modified_entropy
+from maxrr.audit.attacks import FLOOR, cross_entropy, entropy, logit, modified_entropy
 
 cases = settings(deadline=None, derandomize=True)
 LABELLED = [cross_entropy, logit, modified_entropy]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from maxrr.audit.threshold import PLATT, Threshold, folds_of, platt_by
+from maxrr.audit.attacks import PLATT, Threshold, folds_of, platt_by
 from maxrr.svm import fit_platt
 
 cases = settings(deadline=None, derandomize=True)

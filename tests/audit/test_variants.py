@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from maxrr.audit import audit
+from maxrr.audit.attacks import PLATT, folds_of
 from maxrr.audit.case import make_case
 from maxrr.audit.shadows import RETRAINED, Shadows, shadow_seeds
-from maxrr.audit.threshold import PLATT, folds_of
 from maxrr.data import DataError
 from maxrr.nets import embed
 from maxrr.svm import LinearSVM, fit_platt

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.evidence import PublicKeys, SigningKey
-from maxrr.evidence.keyring import default_place
+from maxrr.evidence.public_keys import default_place
 from tests.cli.shell import Shell
 
 

@@ -11,8 +11,7 @@ from maxrr.audit import ShadowPool, audit, plan_audit
 from maxrr.audit import auditing as auditing_module
 from maxrr.audit.case import make_case
 from maxrr.audit.making import Maker
-from maxrr.audit.shadow_counts import ShadowCounts
-from maxrr.audit.shadows import Shadows
+from maxrr.audit.shadows import ShadowCounts, Shadows
 from maxrr.parallel import InProcess, Ray
 from tests.audit.problems import FEW, TRAINING, asked, contents, core
 from tests.cluster.test_training import Watched

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 
 from maxrr.parallel import InProcess, Processes, Ray, Threads
 from maxrr.parallel.choosing import at_once
-from maxrr.parallel.mapped import Mapped
+from maxrr.parallel.parcels import Mapped
 from maxrr.svm import LinearSVM, heads_elsewhere, validation
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.heads import group_size

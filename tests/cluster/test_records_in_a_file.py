@@ -9,7 +9,7 @@ from maxrr.data.arrays import map_npy
 from maxrr.errors import EngineError
 from maxrr.nets import MLP, Recipe
 from maxrr.parallel import Ray
-from maxrr.parallel.mapped import by_path, opened
+from maxrr.parallel.parcels import by_path, opened
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from maxrr.core import rank, ranking
-from maxrr.core import votes as stored
-from maxrr.nets import MLP, Recipe, runs_cpu, train
+from maxrr.core import ranking as stored
+from maxrr.nets import MLP, Recipe, train
+from maxrr.nets import runs as runs_cpu
 from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.seeding import begin
 from maxrr.svm import Certificate, Influence

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.core.hashing import as_bytes, keyed_hashes
+from maxrr.core.shards import as_bytes, keyed_hashes
 
 
 def test_it_is_hmac_over_a_framed_id():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from maxrr.core import rank, ranking
-from maxrr.core.hashing import keyed_hashes
+from maxrr.core.shards import keyed_hashes
 from maxrr.nets import Recipe, embed, split, train
 from maxrr.svm import Certificate, Influence, LinearSVM
 from tests.core.problems import RECIPE, SEEDS, C, made_up, network, records

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from maxrr.data import DataError, Dataset, load
 from maxrr.data.checks import LONGEST_IDENTIFIER, MissingIdsError, check_identifiers
-from maxrr.data.ids import DIGITS, content_ids
+from maxrr.data.labels import DIGITS, content_ids
 from tests.data.sources import drawn
 
 ROWS = [f"{'ab'[row % 2]},{row},{row / 7}" for row in range(40)]

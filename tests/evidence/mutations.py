@@ -12,10 +12,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
+from maxrr.evidence.checkpoints import note_key_id
 from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log_proofs import prove_inclusion
-from maxrr.evidence.notes import note_key_id
 from tests.evidence.points import KEY, ORDER, OTHER, pem_of, strange_keys
 from tests.evidence.vectors import ORIGIN, TRUE, checkpoint, dossier, log_of
 

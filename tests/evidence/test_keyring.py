@@ -24,8 +24,7 @@ from maxrr.evidence import (
     make_key,
     rotate_key,
 )
-from maxrr.evidence.keyring import default_place
-from maxrr.evidence.public_keys import KEY_SUCCESSION
+from maxrr.evidence.public_keys import KEY_SUCCESSION, default_place
 from tests.cases import every
 from tests.evidence.logs import flipped
 from tests.workspace.faults import Points, die

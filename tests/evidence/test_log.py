@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, Log, LogWriter, SigningKey, check_log, leaf_hash
 from maxrr.evidence.exact_text import to_base64
-from maxrr.evidence.log_proofs import prove_consistency, prove_inclusion
-from maxrr.evidence.tiles import tile_path
+from maxrr.evidence.log_proofs import prove_consistency, prove_inclusion, tile_path
 from tests.cases import every, examples
 from tests.evidence.logs import KEY, ORIGIN, contents, flipped, log_of, numbers, perfect, tree_hash
 

@@ -11,9 +11,8 @@ from pymerkle.proof import verify_consistency, verify_inclusion
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Consistency, Inclusion, leaf_hash
-from maxrr.evidence.append_tree import EMPTY_ROOT, Frontier
 from maxrr.evidence.exact_text import canonical_json, read_json, to_base64
-from maxrr.evidence.log_proofs import prove_consistency, prove_inclusion, root_of
+from maxrr.evidence.log_proofs import EMPTY_ROOT, Frontier, prove_consistency, prove_inclusion, root_of
 from tests.evidence.logs import flipped, numbers, perfect, tree_hash
 
 GO = json.loads((Path(__file__).parents[1] / "fixtures" / "evidence" / "go_tlog.json").read_text())

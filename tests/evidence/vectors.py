@@ -14,11 +14,11 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from maxrr.evidence import Checkpoint, Envelope, SigningKey, Statement, Subject, Tree, key_of
+from maxrr.evidence.checkpoints import note_key_id
 from maxrr.evidence.dossiers import CLAIMS, DOSSIER_TYPE
 from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
 from maxrr.evidence.exact_text import canonical_json, to_base64
 from maxrr.evidence.log_proofs import prove_inclusion
-from maxrr.evidence.notes import note_key_id
 from maxrr.evidence.public_keys import KEY_SUCCESSION
 from tests.evidence.logs import tree_hash
 from tests.evidence.points import (

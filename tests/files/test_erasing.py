@@ -5,7 +5,7 @@ import os
 import pytest
 
 from maxrr.files import flush_folder, overwrite, write_atomically
-from maxrr.files.erasing import CHUNK
+from maxrr.files.atomic import CHUNK
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, CHUNK - 1, CHUNK, 2 * CHUNK + 7])

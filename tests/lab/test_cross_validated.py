@@ -7,7 +7,7 @@ from lab.confidence import couple
 from lab.cross_validated import FOLDS
 from lab.cross_validated import measure as cross_validated
 from lab.verification import METHODS
-from maxrr.audit.threshold import folds_of
+from maxrr.audit.attacks import folds_of
 from maxrr.svm import LinearSVM, fit_platt
 from maxrr.svm.pairs import pairs
 from tests.lab.problems import TINY, embedded, tiny_lab, with_ranking

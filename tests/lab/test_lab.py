@@ -235,7 +235,7 @@ def test_networks_are_not_trained_again_where_heads_were_interrupted(lab, measur
         with pytest.raises(KeyboardInterrupt):
             PARTS["coverage"].measure(with_ranking(tiny_lab(tmp_path), lab.ranking))
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.nets.runs_cpu.fit", lambda *_: pytest.fail("it was trained again"))
+        patch.setattr("maxrr.nets.runs.fit", lambda *_: pytest.fail("it was trained again"))
         found = PARTS["coverage"].measure(with_ranking(tiny_lab(tmp_path), lab.ranking))
     assert repeatable(found) == repeatable(measured["coverage"])
     assert list(tmp_path.rglob("run-*")) == []

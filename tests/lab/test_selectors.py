@@ -12,8 +12,9 @@ from scipy.special import softmax
 from lab import scores
 from lab.lab import Lab
 from lab.selectors import FEW, SELECTORS, frequency, hashed
-from maxrr.core.hashing import keyed_hashes
-from maxrr.nets import runs_cpu, train
+from maxrr.core.shards import keyed_hashes
+from maxrr.nets import runs as runs_cpu
+from maxrr.nets import train
 from tests.cases import THOROUGH
 from tests.lab.problems import CLASSES, RECORDS, TINY, tiny_lab, with_votes
 

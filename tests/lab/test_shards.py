@@ -17,7 +17,7 @@ from lab.shard_networks import FULL, MIDDLE, shard_rows
 from lab.shards import PART, Case, cases, measure, summarise
 from lab.votes import by_majority, by_mean
 from maxrr.core import FullCore, HashCore, MiddleCore, Sharding
-from maxrr.core.hashing import TIE_BREAKER
+from maxrr.core.shards import TIE_BREAKER
 from maxrr.nets import embed, split, train
 from maxrr.svm import LinearSVM
 from tests.lab.problems import RECORDS, TINY, tiny_lab, with_ranking

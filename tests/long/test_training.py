@@ -7,7 +7,7 @@ import torch
 from maxrr.data import load
 from maxrr.nets import LeNet5, Recipe, train_many
 from maxrr.nets.records import records
-from maxrr.nets.runs_cuda import run_together
+from maxrr.nets.runs import run_together
 from maxrr.nets.seeding import begin
 from maxrr.nets.task import Tally, Task
 

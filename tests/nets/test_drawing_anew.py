@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from maxrr.nets import MLP, LeNet5, train
-from maxrr.nets.drawing_anew import lost_by_drawing_anew
+from maxrr.nets.initial_weights import lost_by_drawing_anew
 from tests.cases import seeds
 from tests.nets.problems import ResNet, digits, dropping, normalised, table
 

@@ -17,7 +17,8 @@ from torch import nn
 
 from maxrr import files
 from maxrr.data import Dataset, load
-from maxrr.nets import MLP, LeNet5, embed, embedding, pinning, split, train
+from maxrr.nets import MLP, LeNet5, embed, embedding, split, train
+from maxrr.nets import seeding as pinning
 from maxrr.nets.embedding import BLOCKS, embed_on_device
 from tests.cases import THOROUGH
 from tests.nets.problems import ResNet, bytes_of, digits, normalised, pictures, table

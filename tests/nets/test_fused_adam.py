@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from maxrr.nets import Recipe
-from maxrr.nets.fused_adam import FusedAdam, optimiser_of
+from maxrr.nets.recipe import FusedAdam, optimiser_of
 
 KINDS = {
     "adam": Recipe(lr=0.01), "decay": Recipe(lr=0.1, weight_decay=0.3),

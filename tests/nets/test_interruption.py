@@ -17,7 +17,8 @@ ALL = [*(f"run-{seed}.npz" for seed in SEEDS), "runs.json"]
 TRAINING = """
 import dataclasses, sys, time
 from tests.nets.problems import table
-from maxrr.nets import MLP, train_many, runs_cpu
+from maxrr.nets import MLP, train_many
+from maxrr.nets import runs as runs_cpu
 
 folder, epochs, busy = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "busy"
 fit = runs_cpu.fit

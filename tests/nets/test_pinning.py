@@ -9,7 +9,7 @@ import torch
 
 from maxrr.data import Dataset
 from maxrr.nets import MLP, LeNet5, embed, split, train
-from maxrr.nets.pinning import pinned
+from maxrr.nets.seeding import pinned
 from tests.nets.problems import table
 
 

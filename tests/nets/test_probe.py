@@ -8,8 +8,8 @@ from torch import nn
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import LeNet5, train, train_many
-from maxrr.nets.pinning import pinned
 from maxrr.nets.probe import Fingerprint, check_comes_back, made_up, probed, taken_over
+from maxrr.nets.seeding import pinned
 from tests import hidden_networks as networks
 
 SHAPE, KIND = (8,), np.dtype(np.float32)

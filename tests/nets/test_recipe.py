@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch.func import functional_call
 
 from maxrr.nets import MLP, LeNet5, Recipe, stacked
-from maxrr.nets.augmenting import Augmentation
 from maxrr.nets.preflight import why_not_stacked
+from maxrr.nets.recipe import Augmentation
 from maxrr.nets.records import records
 from maxrr.nets.seeding import begin, shuffle
 from maxrr.nets.training import train_by, train_once

@@ -14,8 +14,9 @@ import torch
 from torch import nn
 
 from maxrr import files
-from maxrr.nets import MLP, LeNet5, runs_cpu, train_many
+from maxrr.nets import MLP, LeNet5, train_many
 from maxrr.nets import run_store as stored
+from maxrr.nets import runs as runs_cpu
 from tests.nets.problems import Tied, WithBuffer, dropping, normalised, pictures, reordered, same_run, table
 
 

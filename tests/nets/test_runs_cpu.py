@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from maxrr.nets import MLP, LeNet5, embed, runs_cpu, split, train, train_many
+from maxrr.nets import MLP, LeNet5, embed, split, train, train_many
+from maxrr.nets import runs as runs_cpu
 from tests.nets.problems import (
     ResNet,
     Tied,

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from maxrr.nets import MLP, LeNet5, Recipe, runs_cpu, train
+from maxrr.nets import MLP, LeNet5, Recipe, train
+from maxrr.nets import runs as runs_cpu
 from maxrr.nets.seeding import begin, shuffle
 from tests.nets.problems import (
     ResNet,

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from maxrr.data import Dataset
-from maxrr.data.arrays import map_npy
-from maxrr.data.scratch import is_scratch, scratch, take
+from maxrr.data.arrays import is_scratch, map_npy, scratch, take
 from maxrr.errors import EngineError
 from maxrr.parallel import Processes
-from maxrr.parallel.mapped import Mapped, by_path, opened
+from maxrr.parallel.parcels import Mapped, by_path, opened
 
 ROWS, COLUMNS = 3000, 40
 
@@ -103,7 +102,7 @@ def test_what_no_file_has_travels_by_value(path):
 
 
 def test_a_file_without_a_name(monkeypatch):
-    monkeypatch.setattr("maxrr.data.scratch.LARGE", 0)
+    monkeypatch.setattr("maxrr.data.arrays.LARGE", 0)
     array = scratch((10, 2), np.dtype(np.float32))
     assert is_scratch(array)
     assert by_value(array)

@@ -15,8 +15,7 @@ from maxrr.audit.results import AttackResult
 from maxrr.data import load
 from maxrr.report import audit_page, is_report
 from maxrr.report.audit import TRACES
-from maxrr.report.charts import strip
-from maxrr.report.curves import Axes, Trace, roc_chart
+from maxrr.report.charts import Axes, Trace, roc_chart, strip
 from maxrr.report.page import environment
 from maxrr.report.words import p_value, percent
 from tests.report.conftest import fitted

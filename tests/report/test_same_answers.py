@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier, SigningKey
+from maxrr.evidence.checkpoints import Note, note_key_id
 from maxrr.evidence.dossiers import CLAIMS
-from maxrr.evidence.notes import Note, note_key_id
 from tests.cases import THOROUGH
 from tests.evidence.mutations import mutated, text_of
 from tests.evidence.points import KEY, OTHER

@@ -8,8 +8,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from maxrr.serving.computing import Onnx
-from maxrr.serving.external_data import LEADING, refers_elsewhere
+from maxrr.serving.computing import LEADING, Onnx, refers_elsewhere
 
 NAMES = {
     "model": "ModelProto", "training": "TrainingInfoProto", "function": "FunctionProto", "graph": "GraphProto",

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from maxrr import serving
 from maxrr.errors import DataError
-from maxrr.files.hashes import json_digest
+from maxrr.files.strict_json import json_digest
 from maxrr.nets import MLP
 from maxrr.serving import export, folders, load
 from tests.serving.models import CORE, fitted, own, sized, some_records

@@ -11,7 +11,7 @@ import pytest
 from maxrr import MaxRR
 from maxrr.data import Categories, Encoding, Number, from_frame
 from maxrr.errors import DataError
-from maxrr.files.hashes import json_digest
+from maxrr.files.strict_json import json_digest
 from maxrr.serving import export, export_onnx, load, snapshot
 from maxrr.workspace import Workspace
 

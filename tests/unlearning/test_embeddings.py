@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 from maxrr import MaxRR
 from maxrr.core import FullCore
 from maxrr.data import Dataset
-from maxrr.data.scratch import is_scratch, take
+from maxrr.data.arrays import is_scratch, take
 from maxrr.errors import DataError
 from maxrr.nets import NoNetwork
 from maxrr.unlearning import Bundle, replay
@@ -27,7 +27,7 @@ def records(dtype=np.float32, inputs=None):
 def large(monkeypatch):
     """Everything is treated as if it were large."""
     for place in (
-        "maxrr.data.scratch.LARGE", "maxrr.svm.validation.LARGE", "maxrr.workspace.rows.LARGE",
+        "maxrr.data.arrays.LARGE", "maxrr.svm.validation.LARGE", "maxrr.workspace.rows.LARGE",
         "maxrr.workspace.codec.LARGE",
     ):  # fmt: skip
         monkeypatch.setattr(place, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, SigningKey, Statement, Subject
-from maxrr.evidence.statements import RECEIPT_TYPE
+from maxrr.evidence.envelopes import RECEIPT_TYPE
 from maxrr.unlearning import HandedReceipt, Receipt, check_about, contradictions, replay_statement
 from maxrr.unlearning.replaying import Replay
 from maxrr.unlearning.statements import AUDIT_TYPE, REPLAY_TYPE, about_receipt, receipt_statement

@@ -16,7 +16,7 @@ from torch import nn
 
 from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
-from maxrr.files.hashes import json_digest
+from maxrr.files.strict_json import json_digest
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace, seen
 from maxrr.workspace.journal import Frame, Journal, split

@@ -6,7 +6,7 @@ import pytest
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, Log, SigningKey, Statement, Subject, check_log
-from maxrr.evidence.statements import RECEIPT_TYPE
+from maxrr.evidence.envelopes import RECEIPT_TYPE
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from maxrr.workspace.names import origin_of
 from maxrr.workspace.signed_receipts import KeptReceipt, statement_bytes

@@ -1,14 +1,12 @@
 """Attacks that try to tell whether forgotten records were members, and how sure they are."""
 
+from maxrr.audit.attacks import Platt
 from maxrr.audit.auditing import audit, check_options
 from maxrr.audit.evidence import ATTACKS
 from maxrr.audit.findings import Finding
-from maxrr.audit.planning import AuditPlan, plan_audit
-from maxrr.audit.pools import ShadowPool
-from maxrr.audit.results import AuditReport
-from maxrr.audit.statements import audit_statement
-from maxrr.audit.threshold import Platt
-from maxrr.audit.work import AuditWork, work_of_audit
+from maxrr.audit.planning import AuditPlan, AuditWork, plan_audit, work_of_audit
+from maxrr.audit.results import AuditReport, audit_statement
+from maxrr.audit.shadows import ShadowPool
 
 __all__ = [
     "ATTACKS",

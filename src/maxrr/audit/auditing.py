@@ -15,20 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from maxrr.audit import distances, signals
+from maxrr.audit import attacks as signals
+from maxrr.audit import distances
+from maxrr.audit.attacks import PLATT, Platt
 from maxrr.audit.case import Case, make_case
-from maxrr.audit.checks import Floats
 from maxrr.audit.distances import Beside
 from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
-from maxrr.audit.findings import decide, rank_of_first
-from maxrr.audit.model_progress import ModelProgress
-from maxrr.audit.pools import ShadowPool
-from maxrr.audit.ranks import rank_p_value, rounding
+from maxrr.audit.findings import decide, rank_of_first, rank_p_value, rounding
 from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others
-from maxrr.audit.roc import auc, balanced_accuracy, roc, roc_by_class, tpr_at
-from maxrr.audit.shadow_counts import LEAST, ShadowCounts
-from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View
-from maxrr.audit.threshold import PLATT, Platt
+from maxrr.audit.roc import Floats, auc, balanced_accuracy, roc, roc_by_class, tpr_at
+from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, ModelProgress, ShadowCounts, ShadowPool, Shadows, View
 from maxrr.data import Dataset
 from maxrr.files import Lock
 from maxrr.nets import Environment

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.audit.threshold import Platt
+from maxrr.audit.attacks import Platt
 from maxrr.data import Dataset
 from maxrr.data.fields import described
 from maxrr.data.hashes import value_hashes
@@ -39,7 +39,7 @@ class Case:
     sample
         Rows of retained records to look at: the members of the threshold attack.
     platt, held_out
-        What probabilities are fitted on (`maxrr.audit.threshold`), and the test records kept for that, if any.
+        What probabilities are fitted on (`maxrr.audit.attacks`), and the test records kept for that, if any.
     """
 
     fitted: Fitted

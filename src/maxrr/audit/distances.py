@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from maxrr.audit.checks import Floats, finite, same_shape
-from maxrr.audit.ranks import rank_p_value
-from maxrr.audit.signals import FLOOR
+from maxrr.audit.attacks import FLOOR
+from maxrr.audit.findings import rank_p_value
+from maxrr.audit.roc import Floats, finite, same_shape
 
 QUANTILES = (0.05, 0.5, 0.95)
 TIED = 1e-9  # mean distances that differ relatively by less count as equal: they may differ by rounding alone

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.audit import signals
-from maxrr.audit.checks import Floats
-from maxrr.audit.lira import lira_offline, lira_online
-from maxrr.audit.rmia import rmia
+from maxrr.audit import attacks as signals
+from maxrr.audit.attacks import Threshold, lira_offline, lira_online, rmia
+from maxrr.audit.roc import Floats
 from maxrr.audit.shadows import View
-from maxrr.audit.threshold import Threshold
 
 STRONG = ("lira", "rmia")
 ON_FEATURES = ("features", "probe")  # of extractors that may have seen the records

@@ -11,27 +11,255 @@
 5. Otherwise: indistinguishable at this power, which is told for models that kept a part of the records (`power`).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
-from maxrr.audit.checks import Floats
-from maxrr.audit.power import (
-    ALL,
-    ALPHA,
-    FEWEST,
-    MIXED,
-    RELABELLED,
-    WORTH,
-    Power,
-    as_odd_as_first,
-    is_found,
-    least_found,
-    power_by_alternative,
-)
-from maxrr.audit.ranks import rank_p_value, rounding
-from maxrr.audit.roc import interval
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxrr.audit.roc import Floats, finite, interval
 from maxrr.plain_text import Shown
+
+# The test that decides: where does the audited model stand among models retrained without the records?
+#
+# If it is one of them, as far as anybody can tell, every rank of its statistic is equally likely. That holds for any
+# statistic, whatever its distribution, as long as all models are treated alike: scored by the same rule, each against
+# the others. Test data is no substitute for retrained models: hard records score oddly in those too.
+
+
+OTHER = 0.7  # how much it counts to stand out otherwise than by remembering
+TOLERANCE = 1e-6  # standard deviations; models equal up to rounding are equal
+
+
+def oddness(scores: Floats) -> Floats:
+    """How far each model is from the others, of scores (models × records): shape (models,).
+
+    The largest of three numbers: how far its mean score is above theirs, how far below, and how far its records are,
+    each by itself. A trace in few records, or one up in some and down in others, shows in the last alone. All are in
+    standard deviations of the other models, so that they can be compared. Remembering is asked about first: to be
+    below, or off in some records, counts `OTHER` as much.
+
+    >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
+    0
+    """
+    return oddest(*apart(finite(scores, "scores", dimensions=2)))
+
+
+def oddest(mean: Floats, records: Floats) -> Floats:
+    """The number that is ranked, of those that `apart` gives."""
+    return np.asarray(np.maximum(mean, OTHER * np.maximum(-mean, records)))
+
+
+def apart(scores: Floats) -> tuple[Floats, Floats]:
+    """By how many standard deviations each model is above the others: in its mean score, and record by record.
+
+    A record counts by how widely it is scattered: LiRA scatters most where models that remember are easiest to tell.
+    """
+    away, spread = beside_others(scores)
+    together, spread_together = beside_others(np.sqrt(np.sum(away**2 / spread, axis=1)))
+    mean, spread = beside_others(scores.mean(axis=1))
+    return mean / on_its_side(mean, spread), together / spread_together
+
+
+def on_its_side(away: Floats, spread: Floats) -> Floats:
+    """The spread of those others that are on the same side as a model, and one more with the spread of all.
+
+    Losses are bounded on one side alone. Measured by a long tail on the other, nobody would stand out there.
+    """
+    above = away > 0.0
+    same = above[:, None] == above
+    np.fill_diagonal(same, False)
+    return np.asarray(np.sqrt((same @ away**2 + spread**2) / (1 + same.sum(axis=1))))
+
+
+def beside_others(values: Floats) -> tuple[Floats, Floats]:
+    """Of each model (a row): by how much it is above the mean of the others, and the spread of these."""
+    count, near = len(values), rounding(values)
+    from_all = values - values.mean(axis=0)
+    away = from_all * count / (count - 1)
+    scatter = np.sum(from_all**2, axis=0) - from_all * away  # a model's own part taken off
+    spread = np.sqrt(np.maximum(scatter, 0.0) / max(count - 2, 1))
+    return np.where(np.abs(away) > near, away, 0.0), np.maximum(spread, near)
+
+
+def rounding(values: Floats) -> float:
+    """How near to each other values count as equal: models that are the same differ by rounding."""
+    return TOLERANCE * float(np.std(values)) + 1e-9 * (1.0 + float(np.abs(values).max()))
+
+
+@overload
+def rank_p_value(statistic: float, null_statistics: ArrayLike, tolerance: float = ...) -> float: ...
+@overload
+def rank_p_value(statistic: Floats, null_statistics: ArrayLike, tolerance: float = ...) -> Floats: ...
+def rank_p_value(statistic: float | Floats, null_statistics: ArrayLike, tolerance: float = 0.0) -> float | Floats:
+    """(1 + number of retrained models with at least this statistic) / (1 + number of retrained models).
+
+    Under the null hypothesis it is at most α with a chance of at most α, for every α and every number of models.
+
+    Parameters
+    ----------
+    statistic
+        The statistic of the audited model: one number, or one per record, shape (records,). Large values speak for what
+        is left of the records.
+    null_statistics
+        Of models retrained without the records, shape (models,) or (models, records).
+    tolerance
+        Statistics this near to each other count as equal, which only makes p-values larger. Retrained models may be
+        the same to the byte, and a model equal to them up to rounding must not stand out.
+
+    >>> rank_p_value(3.0, [0.1, 0.4, 0.2])
+    0.25
+    >>> rank_p_value(np.array([3.0, 0.0]), [[0.1, 0.1], [0.4, 0.0], [0.2, 0.0]])
+    array([0.25, 1.  ])
+    """
+    observed = finite(np.atleast_1d(statistic), "statistic")
+    single = np.ndim(statistic) == 0
+    null = finite(null_statistics, "null statistics", dimensions=1 if single else 2)
+    if not single and null.shape[1] != observed.size:
+        raise ValueError(f"there are {observed.size} statistics, and {null.shape[1]} of each retrained model")
+    if not 0.0 <= tolerance < np.inf:
+        raise ValueError(f"a tolerance is 0 or more, not {tolerance}")
+    as_large = np.count_nonzero(null.reshape(len(null), -1) >= observed - tolerance, axis=0)
+    p = (1.0 + as_large) / (1.0 + len(null))
+    return float(p[0]) if single else np.asarray(p)
+
+
+def shadows_needed(alpha: float) -> int:
+    """The least number of retrained models for which a p-value can be at or below α.
+
+    >>> shadows_needed(0.05)
+    19
+    """
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"a level lies between 0 and 1, not at {alpha}")
+    models = max(1, math.ceil(1.0 / alpha) - 2)
+    while 1.0 / (1 + models) > alpha:  # rounding included
+        models += 1
+    return models
+
+
+# What the test would find, had the model not forgotten: told for models that kept some of the records, or all.
+#
+# No model is trained for that. Shadow models that kept all of the records, and models retrained without them, are put
+# together record by record: some records as one of the former has them, the rest as one of the latter does; or half way
+# between the two in every record. A technique that pushes a model away from the records, by training on wrong labels,
+# leaves a trace in the other direction; it is taken to be as large as that of having kept them.
+
+
+ALPHA = 0.05
+WORTH = 0.8  # the power from which on it means something that nothing was found
+FEWEST = shadows_needed(ALPHA)  # retrained models that can show anything
+SHARES = {"10 % kept": 0.1, "25 % kept": 0.25, "50 % kept": 0.5, "all kept": 1.0}
+ALL, HALVED = "all kept", "half of each trace kept"
+RELABELLED, MIXED = "relabelled", "half kept, half relabelled"
+NEAR = 0.05  # a share that so few records come no nearer to is not told
+DRAWS = 4  # mixtures with each shadow model
+
+
+@dataclass(frozen=True)
+class Power:
+    """How often the test finds a model that treats the records in a certain way.
+
+    Attributes
+    ----------
+    rate : float
+        The share that is found.
+    models : int
+        How many models that kept the records it was counted on.
+    low, high : float
+        The 95 % interval of the rate, for so many models.
+    """
+
+    rate: float
+    models: int
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, found: Sequence[bool], models: int) -> "Power":
+        """Power by what was found, of this number of models, each looked at equally often."""
+        rate = float(np.mean(found))
+        return cls(rate, models, *interval(rate * models, models))
+
+    def __str__(self) -> str:
+        return f"{100 * self.rate:.0f} %"
+
+
+def as_odd_as_first(scores: Floats) -> int:
+    """How many of the other models stand out at least as far as the first."""
+    odd = oddness(scores)
+    return int(np.count_nonzero(odd[1:] >= odd[0] - rounding(odd)))
+
+
+def is_found(scores: Floats, retrained: int | None = None) -> bool:
+    """Whether the first of these models stands out, by its rank among this number of retrained ones."""
+    return (1 + as_odd_as_first(scores)) / (1 + (retrained or len(scores) - 1)) <= ALPHA
+
+
+def power_by_alternative(remembering: Sequence[Floats]) -> dict[str, Power]:
+    """Power by what a model may do with the records.
+
+    Parameters
+    ----------
+    remembering
+        For each shadow model that kept the records, scores (models × records): its own, then those of retrained models.
+    """
+    records = remembering[0].shape[1]
+    counts = {name: round(share * records) for name, share in SHARES.items()}
+    counts = {name: kept for name, kept in counts.items() if kept and abs(kept / records - SHARES[name]) <= NEAR}
+    found = {name: power_of(remembering, kept, 0) for name, kept in counts.items()}
+    halved = [is_found(np.vstack([(scores[0] + scores[row]) / 2.0, np.delete(scores[1:], row - 1, axis=0)]),
+                       retrained=len(scores) - 1)
+              for scores in remembering for row in rows_of(scores)]  # fmt: skip
+    found[HALVED] = Power.of(halved, len(remembering))
+    found[RELABELLED] = power_of(remembering, 0, records)
+    if records > 1:
+        found[MIXED] = power_of(remembering, records // 2, records - records // 2)
+    return found
+
+
+def rows_of(scores: Floats) -> list[int]:
+    """Some of the retrained models, evenly among all."""
+    return [round(place) for place in np.linspace(1, len(scores) - 1, DRAWS)]
+
+
+def power_of(remembering: Sequence[Floats], kept: int, opposite: int) -> Power:
+    """Power against models with so many records kept, so many the opposite of kept, and the others forgotten."""
+    random, records = np.random.default_rng(0), remembering[0].shape[1]
+    times = 1 if records in (kept, opposite) else DRAWS
+    found = [
+        is_found(mixture(scores, random.permutation(records), kept, opposite, int(random.integers(1, len(scores)))),
+                 retrained=len(scores) - 1)
+        for scores in remembering
+        for _ in range(times)
+    ]  # fmt: skip
+    return Power.of(found, len(remembering))
+
+
+def mixture(scores: Floats, order: NDArray[np.int64], kept: int, opposite: int, honest: int) -> Floats:
+    """Scores with a mixture in the first row: of the model there, its opposite, and a retrained one.
+
+    That one is then no longer among the others: it would be half a twin.
+    """
+    found = scores.copy()
+    away, as_retrained = order[kept : kept + opposite], order[kept + opposite :]
+    lowest = 0.0 if scores.min() >= 0.0 else -np.inf  # scores that are never negative stay so
+    found[0, away] = np.maximum(2.0 * scores[1:, away].mean(axis=0) - scores[0, away], lowest)
+    found[0, as_retrained] = scores[honest, as_retrained]
+    return np.delete(found, honest, axis=0) if len(as_retrained) else found
+
+
+def least_found(power: dict[str, Power]) -> str | None:
+    """The least share that is found often enough, as are all larger ones; None where not even all records are."""
+    found = None
+    for name in reversed([name for name in SHARES if name in power]):
+        if power[name].rate < WORTH:
+            break
+        found = name
+    return found
+
 
 INDISTINGUISHABLE = "indistinguishable from retraining at this power"
 FOUND = "residual influence found"

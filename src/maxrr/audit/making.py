@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from maxrr.audit.attacks import Platt, folds_of, margins, membership, platt_by
 from maxrr.audit.case import Case, Ints, side_by_side
-from maxrr.audit.checks import Floats
-from maxrr.audit.probing import margins, membership
-from maxrr.audit.threshold import Platt, folds_of, platt_by
+from maxrr.audit.roc import Floats
 from maxrr.data import Dataset
 from maxrr.nets.records import chosen_device
 from maxrr.nets.side_by_side import joined
@@ -42,7 +41,7 @@ class View:
     forgotten, retained, test
         Probabilities (records × classes) of the forgotten records, of the sample of retained ones, of the test records.
     relearned, probe
-        One number for each forgotten record, where extractors may have seen it (`maxrr.audit.probing`): its margin in a
+        One number for each forgotten record, where extractors may have seen it (`maxrr.audit.attacks`): its margin in a
         head on the same extractor that is fitted with it; what a probe for membership says of its features.
     """
 

@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maxrr.audit.distances import Beside
-from maxrr.audit.findings import Finding
-from maxrr.audit.power import Power
+from maxrr.audit.findings import Finding, Power
+from maxrr.evidence import Statement
 from maxrr.files import field_types, fits, parse_json
 from maxrr.plain_text import Shown
+from maxrr.unlearning.statements import AUDIT_TYPE, HandedReceipt, about_receipt
 
 VERSION = 5
 
@@ -268,3 +269,24 @@ def read_result(found: dict[str, Any]) -> AttackResult:
     if curve is not None:
         curve = Curve(**curve | {"auc_of_retrained": tuple(curve["auc_of_retrained"])})
     return AttackResult(found["statistic"], found["p_value"], curve)
+
+
+# An audit as a statement about a receipt, which can be signed.
+
+
+def audit_statement(report: AuditReport, handed: HandedReceipt) -> Statement:
+    """What an audit found, as a statement about the receipt.
+
+    Parameters
+    ----------
+    report : AuditReport
+        What was found.
+    handed : HandedReceipt
+        The receipt that was audited.
+
+    Returns
+    -------
+    Statement
+        What can be signed, by the operator or by whoever audited the model: the report as its JSON has it.
+    """
+    return about_receipt(handed, AUDIT_TYPE, report.to_json())

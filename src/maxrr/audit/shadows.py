@@ -4,12 +4,13 @@ A model is looked at as soon as it is made, and only what it says of the records
 records are never written to a disk.
 """
 
+import hashlib
 import io
 import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -18,17 +19,112 @@ import torch
 from torch import nn
 
 from maxrr.audit.case import Case
-from maxrr.audit.checks import Floats
 from maxrr.audit.making import BEFORE, KEPT, ON_ALL, RETRAINED, Batch, Maker, View, made_by_worker
-from maxrr.audit.model_progress import ModelProgress
-from maxrr.audit.pools import ShadowPool
+from maxrr.audit.roc import Floats
+from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets.seeding import stream
 from maxrr.parallel import Engine
-from maxrr.parallel.failures import ends_all, raise_first
+from maxrr.parallel.engine import ends_all, raise_first
+from maxrr.progress import Progress
 from maxrr.svm.arrays import wide
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.blueprint import numbered
+from maxrr.unlearning.blueprint import Blueprint, numbered
+
+# Extractors that several audits of one model compare with.
+#
+# Models retrained without the records stand on extractors that were trained on the core which is left: the same for
+# every request that the model has answered so far. So they are trained once. They are kept in memory alone. None saw a
+# record that was forgotten before; an audit with another core drops them all. When core records are forgotten and no
+# audit follows, drop the pool: its extractors saw these records.
+#
+# Audits that share them have p-values which hold for each by itself, and which are not independent: an odd pool errs in
+# all of them together.
+
+
+class ShadowPool:
+    """Extractors without the forgotten records, for several audits of one model: hand the same pool to all of them.
+
+    Examples
+    --------
+    >>> pool = ShadowPool()
+    >>> len(pool)
+    0
+    """
+
+    def __init__(self) -> None:
+        self._of: str | None = None
+        self._extractors: dict[int, nn.Module] = {}
+
+    def __len__(self) -> int:
+        return len(self._extractors)
+
+    def known(self, blueprint: Blueprint, core: Dataset) -> dict[int, nn.Module]:
+        """The extractors that were trained on these core records. Those of other records are dropped.
+
+        Parameters
+        ----------
+        blueprint
+            How the model's extractor is trained.
+        core
+            The core records.
+
+        Returns
+        -------
+        dict of int to torch.nn.Module
+            Extractors by seed. What a caller adds is kept for the next audit.
+        """
+        facts: tuple[str, ...] = (
+            core.content_hash(),
+            str(blueprint.recipe.facts),
+            str(blueprint.network),
+            str(blueprint.given),
+        )
+        facts += (str(blueprint.sharding.count), blueprint.sharding.key.hex()) if blueprint.sharding.count > 1 else ()
+        of = hashlib.sha256("\n".join(facts).encode()).hexdigest()
+        if of != self._of:
+            self._of, self._extractors = of, {}
+        return self._extractors
+
+
+# How far an audit is: how many of its models are made and looked at, on one bar from the first to the last.
+
+
+class ModelProgress:
+    """Counts models, and passes on what is heard from those in training.
+
+    Parameters
+    ----------
+    progress : Progress or None
+        Who wants to know.
+    models : int
+        How many models there will be.
+    """
+
+    def __init__(self, progress: Progress | None, models: int) -> None:
+        self.progress = progress
+        self.models = models
+        self.made = 0
+        self.tell()
+
+    def one_more(self) -> None:
+        """A model is made and was looked at."""
+        self.made += 1
+        self.tell()
+
+    def training(self, networks: int) -> Progress | None:
+        """What training so many networks together is to call: it does not finish models, but shows that it goes on."""
+        before = self.made
+
+        def told(what: str, done: int, total: int, **numbers: float) -> None:
+            self.tell(trained=before + networks * done / total, **numbers)
+
+        return None if self.progress is None else told
+
+    def tell(self, **numbers: float) -> None:
+        if self.progress is not None:
+            self.progress("models", self.made, self.models, **numbers)
+
 
 __all__ = ["BEFORE", "KEPT", "ON_ALL", "RETRAINED", "Shadows", "View", "shadow_seeds"]
 
@@ -230,3 +326,44 @@ class Shadows:
                 return View(**{name: stored[name] for name in stored.files})
         except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, OSError, EOFError) as error:
             raise ValueError(f"{path} is damaged ({error}): delete it, and the model is made again") from error
+
+
+# How many models of which kind an audit makes.
+
+
+LEAST, HALF = 8, 4  # shadow models, and of them with the records
+SHARE = 0.39  # of them have the records: of 64 these are 25, and among 39 others a p of 0.05 is two ranks of forty
+
+
+@dataclass(frozen=True)
+class ShadowCounts:
+    """Shadow models by kind, and all networks that are trained: theirs, and those made again with the recorded seed."""
+
+    with_records: int
+    retrained: int
+    networks: int
+
+    @classmethod
+    def of(cls, shadows: int, core_touched: bool) -> "ShadowCounts":
+        with_records = max(HALF, round(SHARE * shadows))
+        again = 3 if core_touched else 2  # before the request, without the records, and on all others
+        return cls(with_records, shadows - with_records, shadows + again)
+
+    def wanted(self, case: Case, pilot: bool = False) -> Iterator[tuple[tuple[str, ...], list[int]]]:
+        """The kinds of models to make, and from which seeds. A pilot has seeds of its own."""
+        seed = case.fitted.blueprint.seed
+        remembering = (BEFORE, KEPT) if case.touches_core else (BEFORE,)
+        kinds: list[tuple[tuple[str, ...], int, Purpose]] = [
+            (remembering, self.with_records, "pilot with" if pilot else "with"),
+            ((RETRAINED,), self.retrained, "pilot without" if pilot else "without"),
+        ]
+        for made, count, purpose in kinds:
+            yield made, shadow_seeds(seed, count, purpose)
+
+    def make(self, maker: Shadows, pilot: bool = False) -> dict[str, list[View]]:
+        """What all these models say, by kind. Where no record was core, none of them kept any in its extractor."""
+        views: dict[str, list[View]] = {kind: [] for kind in (BEFORE, KEPT, RETRAINED)}
+        for kinds, seeds in self.wanted(maker.case, pilot):
+            for _, kind, view in maker.views(kinds, seeds):
+                views[kind].append(view)
+        return views

@@ -33,7 +33,7 @@ def new(key: NewKey = None, json: Json = False) -> None:
         maxrr key new --key /secure/maxrr.pem
     """
     from maxrr.evidence import SigningKey, make_key
-    from maxrr.evidence.keyring import default_place, public_place
+    from maxrr.evidence.public_keys import default_place, public_place
     from maxrr.evidence.signing import is_free
 
     place = key or default_place()
@@ -103,7 +103,7 @@ def rotate(
         maxrr key rotate --key /secure/maxrr.pem
     """
     from maxrr.evidence import rotate_key
-    from maxrr.evidence.keyring import default_place, public_place
+    from maxrr.evidence.public_keys import default_place, public_place
     from maxrr.evidence.signing import ENVIRONMENT
 
     if key is None and ENVIRONMENT in os.environ:

@@ -150,7 +150,7 @@ def reading(
 
 def tell_columns(table: Dataset, json: bool) -> None:
     """Which columns of a table became inputs, and what may be wrong with these."""
-    from maxrr.data.doubts import doubts
+    from maxrr.data.description import doubts
 
     names = table.columns
     if names is None:

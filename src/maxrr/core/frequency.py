@@ -9,9 +9,8 @@ import numpy as np
 import torch
 
 from maxrr.core.choice import Choice, check_classes, chosen
-from maxrr.core.hashing import TIE_BREAKER, as_bytes
 from maxrr.core.ranking import rank
-from maxrr.core.shards import Sharding, checked_count
+from maxrr.core.shards import TIE_BREAKER, Sharding, as_bytes, checked_count
 from maxrr.data import Dataset
 from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network, stream

@@ -5,9 +5,12 @@ are influential. The three overlap: while some networks train, the solver works 
 engine each worker does all three for a run of its own.
 """
 
+import io
+import zipfile
+import zlib
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,23 +19,131 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.core.choice import check_classes
-from maxrr.core.hashing import TIE_BREAKER, as_bytes, keyed_hashes
-from maxrr.core.steps import Steps
-from maxrr.core.votes import Votes, VoteStore
+from maxrr.core.shards import TIE_BREAKER, as_bytes, keyed_hashes
 from maxrr.data import Dataset
+from maxrr.files import write_atomically
 from maxrr.nets import Recipe, embed, split
 from maxrr.nets.own_training import Training
 from maxrr.nets.records import device_on
-from maxrr.nets.run_store import kind_of
+from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Task
 from maxrr.nets.training import TOGETHER, run_all
 from maxrr.parallel import Engine, EngineLike, InProcess, Processes, cores, engine_from
-from maxrr.parallel.failures import ends_all, raise_first
+from maxrr.parallel.engine import ends_all, raise_first
 from maxrr.progress import Progress
 from maxrr.svm import Influence, influential_in
 from maxrr.svm.arrays import Array
 from maxrr.svm.validation import penalty
+
+# Which records were influential in each run, in a folder: a run's votes are there whole, or not at all.
+#
+# The folder is one of `maxrr.nets.run_store`: it belongs to one kind of run, here with one C, and refuses others. A
+# finished network stays in it only until its votes are on the disk: it was trained on records that may have to go.
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The influential records of one run, in the order of their ids."""
+
+    packed: NDArray[np.uint8]  # eight records per byte, as np.packbits has them
+    gap: float  # the largest relative gap of a head
+
+
+class VoteStore:
+    """The votes of all runs of one kind, and the networks of runs that are not counted yet.
+
+    Raises
+    ------
+    ValueError
+        The folder holds runs of another kind, or another process works in it.
+    """
+
+    def __init__(self, folder: str | Path, kind: dict[str, Any], count: int) -> None:
+        self.runs = RunStore(folder, kind)
+        self.count = count  # of records
+        for network in self.networks():
+            if network.with_name(network.name.replace("run-", "votes-")).exists():  # killed just before it was deleted
+                network.unlink()
+
+    def networks(self) -> list[Path]:
+        return list(self.runs.folder.glob("run-*.npz"))
+
+    def path(self, seed: int) -> Path:
+        return self.runs.folder / f"votes-{seed}.npz"
+
+    def __contains__(self, seed: int) -> bool:
+        return self.path(seed).exists()
+
+    def add(self, seed: int, votes: Votes) -> None:
+        """Store the votes of a run, then delete its network."""
+        content = io.BytesIO()
+        np.savez(content, packed=votes.packed, gap=np.float64(votes.gap), seed=np.str_(seed))
+        write_atomically(self.path(seed), content.getvalue())
+        self.runs.path(seed).unlink(missing_ok=True)
+
+    def get(self, seed: int) -> Votes:
+        path = self.path(seed)
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
+                packed, gap, found = stored["packed"], float(stored["gap"]), int(str(stored["seed"]))
+        except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, OSError, EOFError) as error:
+            raise damaged(path, str(error)) from error
+        if found != seed:
+            raise damaged(path, f"it is the run of seed {found}")
+        if packed.dtype != np.uint8 or packed.shape != ((self.count + 7) // 8,):
+            raise damaged(path, f"its votes are not those of {self.count} records")
+        return Votes(packed, gap)
+
+    def finish(self) -> None:
+        """Delete the networks that are left: those of seeds that were not asked for again."""
+        for network in self.networks():
+            network.unlink()
+
+
+def damaged(path: Path, why: str) -> ValueError:
+    return ValueError(f"{path} is damaged ({why}): delete it, and the run is repeated")
+
+
+# How far a ranking is, as one number for training, embedding and solving, which overlap.
+
+
+@dataclass
+class Steps:
+    """Records gone through by all runs: every epoch counts them once, and solving a run does, too."""
+
+    progress: Progress | None
+    records: int
+    epochs: int
+    runs: int
+    stored: int  # of these, runs whose votes were on the disk before
+    through: int = 0  # by the other runs, in training
+    done: int = 0  # of the other runs
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    def trained(self, what: str, done: int, total: int, **numbers: float) -> None:
+        """Note how far training is. It is the `progress` of the training."""
+        self.through, self.numbers = done, numbers
+        self.show()
+
+    def solved(self) -> None:
+        """The votes of one more run are known."""
+        self.done += 1
+
+    def finished(self, runs: int) -> None:
+        """So many runs were trained and solved elsewhere."""
+        self.through += runs * self.records * self.epochs
+        self.done += runs
+
+    def show(self) -> None:
+        """Call `progress`."""
+        if self.progress is None:
+            return
+        each = self.records * (self.epochs + 1)
+        done = self.stored * each + self.through + self.done * self.records
+        solved = self.stored + self.done
+        self.progress(f"ranking by {self.runs} runs", done, self.runs * each, **self.numbers, solved=solved)
+
 
 USUAL = Recipe()
 

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.core.choice import Choice, check_classes, chosen
-from maxrr.core.hashing import TIE_BREAKER, as_bytes, keyed_hashes
-from maxrr.core.shards import Sharding, checked_count
+from maxrr.core.shards import TIE_BREAKER, Sharding, as_bytes, checked_count, keyed_hashes
 from maxrr.data import Dataset
 from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network

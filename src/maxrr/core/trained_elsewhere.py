@@ -13,8 +13,8 @@ from maxrr.core.choice import Choice, Core, check_classes, chosen
 from maxrr.core.selection import FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
-from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import value_hashes
+from maxrr.data.table import in_order_of
 from maxrr.errors import DataError
 from maxrr.nets import NoNetwork, split
 from maxrr.nets.own_training import Training

@@ -4,7 +4,7 @@ from maxrr.data.dataset import Dataset, Ids
 from maxrr.data.description import Description, describe
 from maxrr.data.encoding import Categories, Encoding, Number
 from maxrr.data.frames import from_frame
-from maxrr.data.ids import IdsFrom
+from maxrr.data.labels import IdsFrom
 from maxrr.data.places import available, fetch
 from maxrr.data.sources import load
 from maxrr.data.train_test import SplitBy, train_and_test

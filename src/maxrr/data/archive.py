@@ -11,7 +11,7 @@ from maxrr.data.arrays import names_in, read_npz
 from maxrr.data.checks import check_blanks
 from maxrr.data.dataset import Dataset
 from maxrr.data.fields import packed
-from maxrr.data.ids import check_ids_from, made_ids
+from maxrr.data.labels import check_ids_from, made_ids
 from maxrr.data.train_test import Part, SplitBy, divide, pair
 from maxrr.errors import DataError
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.labels import as_identifiers, labels_of_texts
-from maxrr.data.numbers import Cells, not_a_number, number
+from maxrr.data.labels import Cells, as_identifiers, labels_of_texts, not_a_number, number
 from maxrr.data.table import Columns, Table, part_of, places_of, weights_in
 from maxrr.data.train_test import SplitBy, divide, pair
 from maxrr.errors import DataError

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import checks, hashes
+from maxrr.data.arrays import scratch, take
 from maxrr.data.fields import described
-from maxrr.data.scratch import scratch, take
 from maxrr.errors import DataError
 from maxrr.once import once
 
@@ -97,7 +97,7 @@ class Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels to another process: of a memory map where it lies, and not its content."""
-        from maxrr.parallel.mapped import Mapped, by_path  # brings SciPy
+        from maxrr.parallel.parcels import Mapped, by_path  # brings SciPy
 
         state = dict(vars(self))
         if "_mapped" in state:

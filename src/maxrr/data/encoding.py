@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.checks import is_missing
-from maxrr.data.labels import class_name
-from maxrr.data.numbers import FILLED, Cells, Misfit, numbers_of, plain, text_of
+from maxrr.data.labels import FILLED, Cells, Misfit, class_name, numbers_of, plain, text_of
 from maxrr.errors import DataError
 from maxrr.files import read_regular
 from maxrr.files.strict_json import parse_json

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from maxrr.data.checks import MissingIdsError, as_array
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.ids import IdsFrom
-from maxrr.data.labels import identifiers_of_cells, index_labels
-from maxrr.data.numbers import Cells
+from maxrr.data.labels import Cells, IdsFrom, identifiers_of_cells, index_labels
 from maxrr.data.table import Columns, Table, part_of, places_of, weights_in
 from maxrr.data.train_test import Part
 from maxrr.errors import DataError

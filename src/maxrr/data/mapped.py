@@ -11,8 +11,7 @@ from maxrr.data.arrays import map_npy
 from maxrr.data.checks import check_inputs
 from maxrr.data.dataset import Dataset
 from maxrr.data.frames import cells_of, names_of
-from maxrr.data.ids import made_ids
-from maxrr.data.labels import as_identifiers, identifiers_of_cells, labels_of_texts
+from maxrr.data.labels import as_identifiers, identifiers_of_cells, labels_of_texts, made_ids
 from maxrr.data.table import Columns, weights_of
 from maxrr.data.train_test import Part, SplitBy, divide, pair
 from maxrr.errors import DataError

@@ -6,8 +6,8 @@ from pathlib import Path
 from maxrr.data import archive, csv_file, images, known, mapped, parquet, places
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.ids import IdsFrom, check_ids_from
 from maxrr.data.known import PUBLISHED
+from maxrr.data.labels import IdsFrom, check_ids_from
 from maxrr.data.table import Columns
 from maxrr.data.train_test import SplitBy, check_split_by
 from maxrr.errors import DataError

@@ -1,15 +1,15 @@
 """Tables, wherever they come from: which column says what, and the records that they hold."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.ids import IdsFrom, check_ids_from, made_ids
-from maxrr.data.numbers import Cells, Misfit, numbers_of
+from maxrr.data.labels import Cells, IdsFrom, Misfit, check_ids_from, made_ids, numbers_of
 from maxrr.data.train_test import Part
 from maxrr.errors import DataError
 
@@ -122,3 +122,20 @@ def weights_of(cells: Cells, source: str, name: str, where: Callable[[int], str]
         return numbers_of(cells)
     except Misfit as misfit:
         raise DataError(f"{source}: {where(misfit.row)}, column {name!r}: is no weight") from None
+
+
+# Tables whose columns have changed places.
+
+
+def in_order_of(known: tuple[str, ...] | None, dataset: Dataset) -> Dataset:
+    """The records with their columns in the order that is known, where both have names for the same ones.
+
+    >>> import numpy as np
+    >>> table = Dataset(np.array([[1.0, 2.0]]), [0], ("yes",), [7], columns=("age", "income"))
+    >>> in_order_of(("income", "age"), table).inputs
+    array([[2., 1.]])
+    """
+    own = dataset.columns
+    if known is None or own is None or own == known or set(own) != set(known):
+        return dataset
+    return replace(dataset, inputs=dataset.inputs[:, [own.index(name) for name in known]], columns=known)

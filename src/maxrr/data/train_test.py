@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data.arrays import take
 from maxrr.data.checks import check_identifiers, some
 from maxrr.data.dataset import Dataset
 from maxrr.data.fields import described
 from maxrr.data.labels import as_classes, index_labels
-from maxrr.data.scratch import take
 from maxrr.errors import DataError
 
 TEST_SHARE = 0.2

@@ -14,17 +14,14 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.append_tree import leaf_hash
 from maxrr.evidence.checkpoints import Checkpoint
-from maxrr.evidence.envelopes import Envelope
+from maxrr.evidence.envelopes import RECEIPT_TYPE, Envelope, Statement
 from maxrr.evidence.exact_text import canonical_json, exactly, from_hex, read_json, text
-from maxrr.evidence.histories import History, compare_logs
-from maxrr.evidence.log import Log
-from maxrr.evidence.log_proofs import Inclusion
+from maxrr.evidence.log import History, Log, compare_logs
+from maxrr.evidence.log_proofs import Inclusion, leaf_hash
 from maxrr.evidence.proofs import Absence, Presence
-from maxrr.evidence.salts import key_of
 from maxrr.evidence.signing import PublicKey
-from maxrr.evidence.statements import RECEIPT_TYPE, Statement
+from maxrr.evidence.sparse_tree import key_of
 from maxrr.plain_text import count
 
 T = TypeVar("T")

@@ -1,15 +1,32 @@
 """A transparency log in a folder of static files, for those who read it: its entries, and proofs about them."""
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.append_tree import leaf_hash
 from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT, Checkpoint
-from maxrr.evidence.log_proofs import Consistency, Inclusion, prove_consistency, prove_inclusion, root_of
+from maxrr.evidence.exact_text import to_base64
+from maxrr.evidence.log_proofs import (
+    HASH,
+    HEIGHT,
+    WIDTH,
+    Consistency,
+    Frontier,
+    Inclusion,
+    Kind,
+    Tiles,
+    edge_of,
+    leaf_hash,
+    levels,
+    pack,
+    prove_consistency,
+    prove_inclusion,
+    root_of,
+    tile_path,
+)
 from maxrr.evidence.signing import PublicKey
-from maxrr.evidence.tiles import WIDTH, Tiles
 from maxrr.files import read_regular
 from maxrr.plain_text import count
 
@@ -168,3 +185,144 @@ def read_checkpoint(folder: str | Path) -> bytes:
         return read_regular(Path(folder) / CHECKPOINT, LARGEST_CHECKPOINT)
     except OSError as error:
         raise EvidenceError(f"{Path(folder) / CHECKPOINT} cannot be read: {error.strerror}") from error
+
+
+# What two signed states of a log say about each other: whether one became the other.
+
+
+class History(StrEnum):
+    """What a state of a log that is shown now is to one that somebody has kept.
+
+    Attributes
+    ----------
+    same
+        "same": the same entries.
+    extends
+        "extends": it begins with all entries of the kept one.
+    older
+        "older": it has fewer entries than the kept one: an old copy was restored, or entries were taken out.
+    forked
+        "split view": two histories are signed. Both states together prove it to anybody.
+    unknown
+        "not known": it has more entries, and the tiles are missing that would show whether it begins with the kept
+        ones.
+    """
+
+    same = "same"
+    extends = "extends"
+    older = "older"
+    forked = "split view"
+    unknown = "not known"
+
+
+def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
+    """Compare two signed states of a log.
+
+    Parameters
+    ----------
+    kept : Log or Checkpoint
+        What somebody has kept: a checkpoint alone, or a log with its tiles.
+    shown : Log or Checkpoint
+        What the operator shows now.
+
+    Returns
+    -------
+    History
+        What the second is to the first. Where one has more entries and its tiles are there, it is proved that it begins
+        with those of the other, or that it does not.
+
+    Raises
+    ------
+    EvidenceError
+        They are of two logs, or tiles do not give the root of their checkpoint.
+    """
+    old, new = (each.checkpoint if isinstance(each, Log) else each for each in (kept, shown))
+    if old.origin != new.origin:
+        raise EvidenceError(f"these are two logs: {old.origin!r} and {new.origin!r}")
+    if old.size == new.size:
+        return History.same if old.root == new.root else History.forked
+    grown = old.size < new.size
+    (less, more), tiles = ((old, new), shown) if grown else ((new, old), kept)
+    if isinstance(tiles, Log):
+        proof = tiles.prove_consistency(less.size)  # which holds for the root that the tiles have at that size
+        if not proof.verify(less.size, less.root, more.size, more.root):
+            return History.forked
+        return History.extends if grown else History.older
+    return History.unknown if grown else History.older
+
+
+# Recompute a whole log from its entries, and name the first thing that is wrong.
+
+
+def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey]) -> Checkpoint:
+    """Verify a log's newest checkpoint and recompute every hash that it rests on from the entries.
+
+    Parameters
+    ----------
+    folder
+        The log's folder.
+    origin : str or None
+        The name that the log must have; None for whichever name it says.
+    keys : sequence of PublicKey
+        The log's keys, as in `Checkpoint.read`.
+
+    Returns
+    -------
+    Checkpoint
+        The checkpoint, of which everything holds. To see that nothing was taken back, compare it with one that was
+        kept: `Checkpoint.require_extends`.
+
+    Raises
+    ------
+    EvidenceError
+        Names the first thing that is wrong: the checkpoint, a bundle of entries or a tile that is missing or damaged,
+        an entry or a hash that does not fit, a root that is not that of the entries.
+    """
+    log = Log.open(folder, origin, keys)
+    checkpoint, frontier = log.checkpoint, Frontier()
+    tiles = Tiles(folder, checkpoint.size, exact=True)
+    edges = [list[bytes]() for _ in range(levels(checkpoint.size))]  # the hashes of each level since its last full tile
+    bundle = list[bytes]()
+    for index in range(-(-checkpoint.size // WIDTH)):
+        bundle = tiles.entries(index)
+        for entry in bundle:
+            for height, root in frontier.push(leaf_hash(entry)):
+                level, rest = divmod(height, HEIGHT)
+                if rest == 0:
+                    edges[level].append(root)
+                    if len(edges[level]) == WIDTH:
+                        _require_hashes(tiles, level, edge_of(level, frontier.size) - 1, edges[level])
+                        edges[level] = []
+    for level, edge in enumerate(edges):
+        if edge:
+            _require_hashes(tiles, level, edge_of(level, checkpoint.size), edge)
+    if frontier.root != checkpoint.root:
+        raise EvidenceError(
+            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(frontier.root)}, and the "
+            "checkpoint has "
+            f"{to_base64(checkpoint.root)}: entries and tiles were exchanged together"
+        )
+    for level, edge in enumerate(edges):
+        _require_earlier(tiles, level, [HASH * width for width in range(len(edge) + 1)], b"".join(edge))
+    ends = [len(pack(bundle[:width])) for width in range(checkpoint.size % WIDTH + 1)]
+    _require_earlier(tiles, "entries", ends, pack(bundle)[: ends[-1]])
+    return checkpoint
+
+
+def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -> None:
+    """Refuse a tile whose hashes are not these."""
+    found = Tiles(tiles.folder, tiles.size, exact=True).hashes(level, index)  # not kept: a log may outgrow the memory
+    for place, (read, computed) in enumerate(zip(found, hashes, strict=True)):
+        if read != computed:
+            where = WIDTH * index + place
+            of = f"entry {where}" if level == 0 else f"the tile {tile_path(level - 1, where)}"
+            raise EvidenceError(f"{tile_path(level, index, len(hashes))}: hash {place} is not that of {of}")
+
+
+def _require_earlier(tiles: Tiles, kind: Kind, ends: list[int], content: bytes) -> None:
+    """Refuse a partial tile of an earlier checkpoint that is not the beginning of the one of today."""
+    index = edge_of(kind, tiles.size)
+    for width, end in enumerate(ends[:-1]):
+        path = tiles.folder / tile_path(kind, index, width) if width else None
+        if path is not None and path.exists() and read_regular(path) != content[:end]:
+            raise EvidenceError(f"{tile_path(kind, index, width)} is not the beginning of what the log has become")

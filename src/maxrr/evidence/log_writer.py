@@ -17,23 +17,26 @@ from pathlib import Path
 from typing import Self
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.append_tree import EMPTY_ROOT, Frontier, leaf_hash, perfect_root
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.log import CHECKPOINT, Log, read_checkpoint
-from maxrr.evidence.signing import PublicKey, SigningKey, require_signing_key
-from maxrr.evidence.tiles import (
+from maxrr.evidence.log_proofs import (
+    EMPTY_ROOT,
     HASH,
     HEIGHT,
     LONGEST_ENTRY,
     WIDTH,
+    Frontier,
     Kind,
     Tiles,
     edge_of,
+    leaf_hash,
     levels,
     pack,
+    perfect_root,
     tile_path,
     width_of,
 )
+from maxrr.evidence.signing import PublicKey, SigningKey, require_signing_key
 from maxrr.files import flush_folder, write_atomically
 
 PARTIAL = re.compile(r"[1-9][0-9]{0,2}")

@@ -1,13 +1,383 @@
 """The commitment to a set of records: a sparse Merkle tree, kept so that a change costs a few dozen hashes."""
 
+import hashlib
+import hmac
+from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import groupby
 
-from maxrr.evidence.buckets import packed, records_of, rows_of, subtree_hash
-from maxrr.evidence.changes import Change
-from maxrr.evidence.hashing import EMPTY, NODE, SIZE, check_size
-from maxrr.evidence.views import View
+from maxrr.evidence.hashing import EMPTY, LEAF, NODE, SIZE, bit, check_size
+from maxrr.evidence.proofs import Absence, Presence
+
+# Where a record stands in a commitment, and as what: its key and its value, under a salt of its own.
+#
+# Whoever has the salt of a record can look it up; whoever has not learns nothing about it from keys and values, not
+# even by trying out ids and records. All salts come from one secret, which stays with the operator.
+
+
+LEAST = 32  # bytes of a secret
+
+
+def _framed(*parts: bytes) -> bytes:
+    """The parts in a row, each after its length, so that no two lists of parts are the same bytes."""
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+_LENGTH = SIZE.to_bytes(8, "little")  # before a salt and before a hash
+_SALT = _framed(b"maxrr/commitment/v1/salt")  # how what is hashed begins
+_KEY = _framed(b"maxrr/commitment/v1/key") + _LENGTH
+_VALUE = _framed(b"maxrr/commitment/v1/value") + _LENGTH
+
+
+def salt_of(secret: bytes, identifier: bytes) -> bytes:
+    """The salt of a record: HMAC-SHA-256 of its id under the secret.
+
+    Parameters
+    ----------
+    secret : bytes
+        At least 32 bytes that nobody can guess. Who has it can find out which ids are in a commitment.
+    identifier : bytes
+        The record id as bytes, no two ids as the same.
+
+    Returns
+    -------
+    bytes
+        32 bytes. They may be given to whoever may know that this record is, or was, in the commitment.
+
+    Raises
+    ------
+    ValueError
+        The secret is shorter.
+    """
+    if len(secret) < LEAST:
+        raise ValueError(f"a secret of {len(secret)} bytes can be guessed: it needs {LEAST}")
+    return hmac.digest(secret, _SALT + len(identifier).to_bytes(8, "little") + identifier, "sha256")
+
+
+def key_of(salt: bytes, identifier: bytes) -> bytes:
+    """Where a record stands in a commitment.
+
+    Parameters
+    ----------
+    salt : bytes
+        The record's salt.
+    identifier : bytes
+        The record id, as for the salt.
+
+    Returns
+    -------
+    bytes
+        Its key: 32 bytes.
+
+    Raises
+    ------
+    ValueError
+        The salt is not 32 bytes.
+
+    Examples
+    --------
+    >>> key_of(bytes(32), b"int:7").hex()[:16]
+    '2b57686743db6d93'
+    """
+    check_size("a salt", salt)
+    return hashlib.sha256(_KEY + salt + len(identifier).to_bytes(8, "little") + identifier).digest()
+
+
+def value_of(salt: bytes, record_hash: bytes) -> bytes:
+    """What a commitment says of a record.
+
+    It is salted as well: a proof that a record is absent may show the key and the value of a neighbour, and the bare
+    hash of a record can be found by trying out records.
+
+    Parameters
+    ----------
+    salt : bytes
+        The record's salt.
+    record_hash : bytes
+        SHA-256 of the record.
+
+    Returns
+    -------
+    bytes
+        Its value: 32 bytes.
+
+    Raises
+    ------
+    ValueError
+        The salt or the hash is not 32 bytes.
+    """
+    check_size("a salt", salt)
+    check_size("the hash of a record", record_hash)
+    return hashlib.sha256(_VALUE + salt + _LENGTH + record_hash).digest()
+
+
+# A few records that stand next to each other in a commitment: rows of key and value, in order of the keys.
+
+
+ROW = 2 * SIZE  # bytes: a key and its value
+
+
+def packed(records: Mapping[bytes, bytes]) -> bytes:
+    """The records as one string of rows."""
+    return b"".join(key + records[key] for key in sorted(records))
+
+
+def rows_of(bucket: bytes) -> list[bytes]:
+    """The rows in such a string."""
+    return [bucket[start : start + ROW] for start in range(0, len(bucket), ROW)]
+
+
+def records_of(rows: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Value by key."""
+    return {row[:SIZE]: row[SIZE:] for row in rows}
+
+
+def subtree_hash(rows: list[bytes], depth: int) -> bytes:
+    """The hash of the subtree of these rows, whose keys are the same up to this depth."""
+    if len(rows) < 2:
+        return sha256(LEAF + rows[0]).digest() if rows else EMPTY
+    left, right = halves(rows, depth)
+    return sha256(NODE + subtree_hash(left, depth + 1) + subtree_hash(right, depth + 1)).digest()
+
+
+def halves(rows: list[bytes], depth: int) -> tuple[list[bytes], list[bytes]]:
+    """The rows that go left and those that go right below this depth."""
+    at, mask = depth >> 3, 128 >> (depth & 7)
+    if rows[0][at] & mask:
+        return [], rows
+    if not rows[-1][at] & mask:
+        return rows, []
+    cut = bisect_left(rows, mask, key=lambda row: row[at] & mask) if len(rows) > 2 else 1
+    return rows[:cut], rows[cut:]
+
+
+# Reading a commitment: who is in it, with proofs. The same for a tree and for a change that is not yet applied.
+#
+# The places on the upper levels of a tree are numbered as in a heap: the root is 1, and 2i and 2i + 1 are below i. Each
+# has a hash that is kept. Below the last of these levels stand buckets, whose inner hashes are computed when needed.
+
+
+class View(ABC):
+    """A set of records under one root."""
+
+    _bits: int  # of a key, which say in which bucket it is
+    _state: int  # how many changes were applied
+
+    @abstractmethod
+    def _hash_at(self, place: int) -> bytes:
+        """The hash of the subtree at a place."""
+
+    @abstractmethod
+    def _bucket(self, number: int) -> bytes:
+        """The rows below a place on the last level."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    def root(self) -> bytes:
+        """The commitment: 32 bytes that depend on the set of records alone."""
+        return self._hash_at(1)
+
+    def get(self, key: bytes) -> bytes | None:
+        """Look a record up.
+
+        Parameters
+        ----------
+        key : bytes
+            Its key.
+
+        Returns
+        -------
+        bytes or None
+            Its value, or None if it is not there.
+        """
+        check_size("a key", key)
+        rows = rows_of(self._bucket(self._number_of(key)))
+        return next((row[SIZE:] for row in rows if row.startswith(key)), None)
+
+    def __contains__(self, key: bytes) -> bool:
+        return self.get(key) is not None
+
+    def presence(self, key: bytes) -> Presence:
+        """Prove that a record is there.
+
+        Parameters
+        ----------
+        key : bytes
+            Its key.
+
+        Returns
+        -------
+        Presence
+            The proof, for `root` and the value that `get` gives.
+
+        Raises
+        ------
+        KeyError
+            It is not there.
+        """
+        siblings, row = self._way_to(key)
+        if row is None or not row.startswith(key):
+            raise KeyError(f"no record has the key {key.hex()}, so that nobody can prove that it is there")
+        return Presence(siblings)
+
+    def absence(self, key: bytes) -> Absence:
+        """Prove that a record is not there.
+
+        Parameters
+        ----------
+        key : bytes
+            Its key.
+
+        Returns
+        -------
+        Absence
+            The proof, for `root`.
+
+        Raises
+        ------
+        KeyError
+            It is there.
+        """
+        siblings, row = self._way_to(key)
+        if row is None:
+            return Absence(siblings)
+        if row.startswith(key):
+            raise KeyError(f"a record has the key {key.hex()}, so that nobody can prove its absence")
+        return Absence(siblings, (row[:SIZE], row[SIZE:]))
+
+    def _number_of(self, key: bytes) -> int:
+        return int.from_bytes(key[:8], "big") >> (64 - self._bits)
+
+    def _several(self, place: int) -> bool:
+        """Whether more than one record is below a place. If not, its hash is that of one of its halves, passed up."""
+        if place >> self._bits:
+            return len(self._bucket(place - (1 << self._bits))) > ROW
+        return self._hash_at(place) not in (self._hash_at(2 * place), self._hash_at(2 * place + 1))
+
+    def _joined(self, place: int, left: bytes, right: bytes) -> bytes:
+        """The hash at a place, from those of its halves."""
+        if left == EMPTY and not self._several(2 * place + 1):
+            return right
+        if right == EMPTY and not self._several(2 * place):
+            return left
+        return sha256(NODE + left + right).digest()
+
+    def _way_to(self, key: bytes) -> tuple[tuple[bytes, ...], bytes | None]:
+        """The siblings on the way to a key, and the row at its end, which may be another key's."""
+        check_size("a key", key)
+        siblings: list[bytes] = []
+        place, buckets = 1, 1 << self._bits
+        while place < buckets and self._several(place):
+            place = 2 * place + bit(key, len(siblings))
+            siblings.append(self._hash_at(place ^ 1))
+        while place < buckets:  # the way ends above the buckets: at the only record below, if there is one
+            place = 2 * place + (self._hash_at(2 * place) == EMPTY)
+        rows = rows_of(self._bucket(place - buckets))
+        while len(rows) > 1:
+            depth = len(siblings)
+            sides = halves(rows, depth)
+            rows, beside = sides[bit(key, depth)], sides[1 - bit(key, depth)]
+            siblings.append(subtree_hash(beside, depth + 1))
+        return tuple(siblings), rows[0] if rows else None
+
+
+# A commitment as it will be after a change: known, and provable, before anything is changed.
+
+
+class Change(View):
+    """The records of a tree after a change. `Tree.change` makes it, and `Tree.apply` makes it so.
+
+    It can be asked until a change of its tree is applied, this one or another; then ask the tree. Its root stays.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree that is to be changed.
+    buckets : mapping from int to bytes
+        What will be in those of its buckets that change.
+
+    Attributes
+    ----------
+    hashes : dict from int to bytes
+        The hashes above these buckets, by their places.
+    """
+
+    def __init__(self, tree: View, buckets: Mapping[int, bytes]) -> None:
+        self._tree, self._state, self._bits = tree, tree._state, tree._bits
+        self._records = len(tree)
+        self.buckets = buckets
+        self.hashes = hashes = dict[int, bytes]()
+        for number, bucket in buckets.items():
+            rows = rows_of(bucket)
+            self._records += len(rows) - len(tree._bucket(number)) // ROW
+            hashes[(1 << self._bits) + number] = subtree_hash(rows, self._bits)
+        kept = tree._hash_at
+        places = list(hashes)
+        for place in places:  # it grows: the places of each level come after all those of the level below
+            above = place >> 1
+            if above and above not in hashes:
+                found, beside = hashes[place], hashes.get(place ^ 1) or kept(place ^ 1)
+                if found == EMPTY or beside == EMPTY:
+                    left, right = (beside, found) if place & 1 else (found, beside)
+                    hashes[above] = self._joined(above, left, right)
+                else:  # as `_joined` would, without the call
+                    hashes[above] = sha256(NODE + beside + found if place & 1 else NODE + found + beside).digest()
+                places.append(above)
+        self._root = self._hash_at(1)
+
+    def __len__(self) -> int:
+        return self._records
+
+    @property
+    def root(self) -> bytes:
+        """The commitment after the change."""
+        return self._root
+
+    def is_current(self) -> bool:
+        """Whether its tree is still as it was when the change was computed.
+
+        Returns
+        -------
+        bool
+            False as soon as a change was applied, this one or another.
+        """
+        return self._tree._state == self._state
+
+    def check_current(self, tree: View) -> None:
+        """Refuse to be asked about, or applied to, anything but the state of the tree that the change was made for.
+
+        Parameters
+        ----------
+        tree : Tree
+            The tree as it is now.
+
+        Raises
+        ------
+        ValueError
+            It is another one, or in another state.
+        """
+        if tree is not self._tree or not self.is_current():
+            raise ValueError("the change is one of another state of the tree: compute it again for the present one")
+
+    def _hash_at(self, place: int) -> bytes:
+        return self.hashes.get(place) or self._tree._hash_at(place)
+
+    def _bucket(self, number: int) -> bytes:
+        return self.buckets[number] if number in self.buckets else self._tree._bucket(number)
+
+    def _way_to(self, key: bytes) -> tuple[tuple[bytes, ...], bytes | None]:
+        self.check_current(self._tree)
+        return super()._way_to(key)
+
+    def get(self, key: bytes) -> bytes | None:
+        """As `Tree.get`."""
+        self.check_current(self._tree)
+        return super().get(key)
+
 
 FULL = 8  # records a bucket on average, from which on there are more buckets
 

@@ -1,12 +1,8 @@
 """Files that are whole or absent, and what is in them. Knows nothing about learning."""
 
-from maxrr.files.atomic import flush_folder, write_atomically
-from maxrr.files.checked import field_types, fits
-from maxrr.files.erasing import overwrite
-from maxrr.files.hashes import sha256_of
+from maxrr.files.atomic import flush_folder, open_regular, overwrite, read_regular, write_atomically
 from maxrr.files.locking import Lock, enter
-from maxrr.files.regular import open_regular, read_regular
-from maxrr.files.strict_json import parse_json
+from maxrr.files.strict_json import field_types, fits, parse_json, sha256_of
 
 __all__ = [
     "Lock",

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import secrets
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -127,3 +128,122 @@ def flush_folder(folder: str | Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# Overwrite a file before it is deleted: deleting alone leaves its bytes on the device.
+
+
+CHUNK = 1 << 20
+IN_PLACE = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def overwrite(path: str | Path) -> None:
+    """Fill a regular file with zeros, and wait until these have reached the disk.
+
+    Parameters
+    ----------
+    path
+        The file. One that does not exist, a folder, a link or a device is left alone.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; the message names it.
+    """
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return
+        descriptor = os.open(path, IN_PLACE)
+    except FileNotFoundError:
+        return
+    try:
+        size, start = os.fstat(descriptor).st_size, 0
+        while start < size:
+            start += os.pwrite(descriptor, bytes(min(CHUNK, size - start)), start)
+        os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+# Regular files only: a pipe may never answer, and a device may never end.
+
+
+FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a regular file to read its bytes, without waiting for a pipe or a device.
+
+    What is opened is what was checked: the file cannot be exchanged in between.
+
+    Parameters
+    ----------
+    path
+        The file. A link to a regular file is followed.
+
+    Returns
+    -------
+    binary file
+        Open for reading; the caller closes it.
+
+    Raises
+    ------
+    OSError
+        There is no file, it may not be read, or it is a folder, pipe, device or socket; the message names it.
+    """
+    try:
+        descriptor = os.open(path, FLAGS)
+    except ValueError:  # a NUL in the name
+        raise OSError(errno.EINVAL, "Is no name that a file can have", str(path)) from None
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # what opening a socket says
+            raise OSError(errno.EINVAL, "Is a socket, not a file", str(path)) from None
+        raise
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            kind = next((name for test, name in KINDS if test(mode)), "something else")
+            number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(number, f"Is {kind}, not a file", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: str | Path, most: int | None = None) -> bytes:
+    """Read a regular file.
+
+    Parameters
+    ----------
+    path
+        The file, as in `open_regular`.
+    most : int, optional
+        The largest size in bytes that is accepted. No more than one byte beyond it is read.
+
+    Returns
+    -------
+    bytes
+        All of the file.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened (see `open_regular`), or is larger than `most` bytes.
+    """
+    with open_regular(path) as file:
+        if most is None:
+            return file.read()
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"Is larger than {most:,} bytes", str(path))
+    return content

@@ -1,7 +1,7 @@
 """Networks: split into extractor and last layer, trained for one seed or many, and used to embed records."""
 
-from maxrr.nets.drawing_anew import DrawnAnewWarning
 from maxrr.nets.embedding import embed
+from maxrr.nets.initial_weights import DrawnAnewWarning
 from maxrr.nets.lenet import LeNet5
 from maxrr.nets.mlp import MLP
 from maxrr.nets.no_network import NoNetwork

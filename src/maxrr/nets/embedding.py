@@ -24,11 +24,11 @@ from maxrr.files import write_atomically
 from maxrr.nets import feature_file
 from maxrr.nets.architecture import architecture
 from maxrr.nets.feature_file import Stretch
-from maxrr.nets.pinning import pinned
 from maxrr.nets.records import Inputs, as_tensors, call, device_on, each, ready
 from maxrr.nets.run_store import as_array
+from maxrr.nets.seeding import pinned
 from maxrr.parallel import Engine, EngineLike, Ray, Threads, engine_from
-from maxrr.parallel.mapped import by_path, opened
+from maxrr.parallel.parcels import by_path, opened
 from maxrr.progress import Progress
 
 T = TypeVar("T")

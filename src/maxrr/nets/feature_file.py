@@ -22,8 +22,8 @@ from maxrr.errors import EngineError
 from maxrr.files import Lock, flush_folder, write_atomically
 from maxrr.files.atomic import FULL
 from maxrr.parallel import Engine
-from maxrr.parallel.failures import ends_all
-from maxrr.parallel.mapped import digest_of
+from maxrr.parallel.engine import ends_all
+from maxrr.parallel.parcels import digest_of
 from maxrr.progress import Progress
 
 R = TypeVar("R")

@@ -22,11 +22,10 @@ from torch import Tensor, nn
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.files import sha256_of
-from maxrr.nets.pinning import pinned
 from maxrr.nets.probe import kinds, taken_over
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.run_store import as_array
-from maxrr.nets.seeding import Network, all_drawing, begin
+from maxrr.nets.seeding import Network, all_drawing, begin, pinned
 
 TrainingFunction = Callable[[nn.Module, Dataset, int, torch.device], nn.Module]
 """A function that gets a network, the records to train it on, a seed and a device, and returns the network trained."""

@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from maxrr.data.fields import fields_of, packed
 from maxrr.errors import DataError
 from maxrr.nets.architecture import architecture, without_numbers
-from maxrr.nets.pinning import pinned
 from maxrr.nets.records import as_tensors, call, ready
-from maxrr.nets.seeding import DRAWS, WEIGHTS, Network, drawing
+from maxrr.nets.seeding import DRAWS, WEIGHTS, Network, drawing, pinned
 
 FEW = 8  # records to look at
 BELOW = 1 << 15, 1 << 12, 1 << 9, 1 << 6, 1 << 3, 2  # which integers are drawn: the most that a network takes

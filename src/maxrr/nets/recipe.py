@@ -3,19 +3,90 @@
 import math
 import operator
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from maxrr.files import fits
-from maxrr.nets.augmenting import Augmentation, several
+from maxrr.nets.seeding import stream
 from maxrr.once import once
+
+# Images that are varied a little in every epoch, by numbers that belong to the seed, the epoch and the record.
+
+
+VARIATIONS = 3  # the stream below the seed
+
+
+def several(augment: str | Iterable[str]) -> tuple[str, ...]:
+    """One variation or several, as a tuple."""
+    return (augment,) if isinstance(augment, str) else tuple(augment)
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Which variations there are: turned left to right, and moved by up to some pixels."""
+
+    flip: bool = False
+    shift: int = 0
+
+    @classmethod
+    def of(cls, words: tuple[str, ...]) -> "Augmentation":
+        """From words such as "flip" and "shift:2", each at most once."""
+        known = {word.partition(":")[0]: word.partition(":")[2] for word in words}
+        pixels = known.get("shift", "1")
+        sound = not known.keys() - {"flip", "shift"} and not known.get("flip") and pixels.isdecimal()
+        if len(known) != len(words) or not sound or not 1 <= int(pixels) <= 1000:
+            raise ValueError(f"augment is 'flip', 'shift:' with a number of pixels, or both, not {words!r:.80}")
+        return cls("flip" in known, int(pixels) if "shift" in known else 0)
+
+    def check(self, inputs: Tensor | dict[str, Tensor]) -> None:
+        """Refuse records that are no images, and moves out of the picture."""
+        found = tuple(inputs.shape[1:]) if isinstance(inputs, Tensor) else list(inputs)
+        if not isinstance(inputs, Tensor) or inputs.ndim != 4 or self.shift >= min(inputs.shape[2:]):
+            raise ValueError(
+                f"augment varies images (channels, height, width) of more pixels per side than it shifts by "
+                f"({self.shift}), and the records have {found}: leave it out"
+            )
+
+    def drawn(self, seed: int, epoch: int, count: int, device: torch.device) -> "Drawn | None":
+        """What happens to each record in an epoch; None where nothing does."""
+        if not self.flip and not self.shift:
+            return None
+        rng = np.random.default_rng(stream(seed, VARIATIONS, epoch))
+        flipped, moved = rng.random(count) < 0.5, rng.integers(-self.shift, self.shift, (count, 2), endpoint=True)
+        return Drawn(
+            self.shift, torch.from_numpy(flipped & self.flip).to(device), torch.from_numpy(moved).to(device)
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What happens to each record in one epoch."""
+
+    most: int  # pixels
+    flipped: Tensor  # (records,)
+    moved: Tensor  # (records, 2): down and to the right
+
+    def of(self, inputs: Tensor, rows: Tensor) -> Tensor:
+        """The images in these rows, varied."""
+        varied = torch.where(self.flipped[rows][:, None, None, None], inputs.flip(-1), inputs)
+        if not self.most:
+            return varied
+        _, _, height, width = inputs.shape
+        framed = F.pad(varied, (self.most,) * 4)
+        first = self.most - self.moved[rows]  # of the rows and columns of the frame that are seen
+        down = first[:, 0, None] + torch.arange(height, device=inputs.device)
+        right = first[:, 1, None] + torch.arange(width, device=inputs.device)
+        which = torch.arange(len(rows), device=inputs.device)[:, None, None]
+        return framed[which, :, down[:, :, None], right[:, None, :]].permute(0, 3, 1, 2)
+
 
 OPTIMISERS = "adam", "adamw", "sgd"
 SCHEDULES = "constant", "cosine", "linear"
@@ -272,3 +343,50 @@ class Run:
     loss: float
     accuracy: float
     environment: Environment
+
+
+# Adam on the CPU, by the very operation of PyTorch that its own classes call, but without these.
+#
+# Making one of them imports PyTorch's compiler, which nobody here uses: it takes longer than all else that a process
+# does before its first step, in every worker and every replay.
+
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # what torch.optim.Adam has
+
+
+class Optimiser(Protocol):
+    """What training asks of an optimiser."""
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]: ...
+    def step(self) -> Any: ...
+
+
+class FusedAdam:
+    """The steps of `torch.optim.Adam`, or `AdamW`, with `fused=True`, of one tensor of weights."""
+
+    def __init__(self, weights: Tensor, lr: float, weight_decay: float, *, decoupled: bool) -> None:
+        self.weights, self.weight_decay = weights, weight_decay
+        self.operation = torch._fused_adamw_ if decoupled else torch._fused_adam_
+        self.mean, self.square = torch.zeros_like(weights), torch.zeros_like(weights)
+        self.steps = torch.zeros(())
+        self.param_groups: list[dict[str, Any]] = [{"lr": lr}]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move the weights against their gradient."""
+        assert self.weights.grad is not None
+        self.steps += 1
+        self.operation(
+            [self.weights], [self.weights.grad], [self.mean], [self.square], [], [self.steps],
+            lr=self.param_groups[0]["lr"], beta1=BETA1, beta2=BETA2, weight_decay=self.weight_decay, eps=EPSILON,
+            amsgrad=False, maximize=False, grad_scale=None, found_inf=None,
+        )  # fmt: skip
+
+
+def optimiser_of(recipe: Recipe, weights: Tensor) -> Optimiser:
+    """What moves one tensor of weights as the recipe says."""
+    usual = type(recipe).make_optimiser is Recipe.make_optimiser and recipe.optimiser in ("adam", "adamw")
+    if usual and weights.device.type == "cpu":
+        return FusedAdam(weights, recipe.lr, recipe.weight_decay, decoupled=recipe.optimiser == "adamw")
+    return recipe.make_optimiser([weights])

@@ -18,18 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import Dataset
 from maxrr.nets import preflight
-from maxrr.nets.fused_adam import optimiser_of
 from maxrr.nets.own_training import OwnTraining, Training
-from maxrr.nets.recipe import Recipe, Run
+from maxrr.nets.recipe import Recipe, Run, optimiser_of
 from maxrr.nets.records import chosen_device, device_on, records
 from maxrr.nets.run_store import RunStore, content_of, kind_of, run_in
-from maxrr.nets.runs_cpu import run_side_by_side
-from maxrr.nets.runs_cuda import run_together
-from maxrr.nets.runs_own import run_in_turn
+from maxrr.nets.runs import run_in_turn, run_side_by_side, run_together
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Tally, Task
 from maxrr.parallel import Engine, EngineLike, cores, engine_from
-from maxrr.parallel.failures import ends_all, raise_first
+from maxrr.parallel.engine import ends_all, raise_first
 from maxrr.progress import Progress
 
 TOGETHER = 25  # runs that step together on one graphics processor of a cluster: bytes depend on how many do

@@ -2,12 +2,14 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, TypeVarTuple
+
+from maxrr.errors import EngineError, WorkerLostError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -165,3 +167,33 @@ def as_they_finish(
             yield from some()
     while under_way:
         yield from some()
+
+
+# Work for many seeds of which some has failed: what the others gave is kept first.
+
+
+def ends_all(error: BaseException, *, kept: bool) -> bool:
+    """Whether work on other items should end, too: where its results are not kept, or a node is not as it must be.
+
+    Such a node fails at once, and would take one item after the other.
+
+    >>> ends_all(ValueError("diverged"), kept=True), ends_all(EngineError("another NumPy"), kept=True)
+    (False, True)
+    """
+    return not kept or (isinstance(error, EngineError) and not isinstance(error, WorkerLostError))
+
+
+def raise_first(failed: Sequence[tuple[Sequence[int], BaseException]]) -> None:
+    """Raise what the work for some seeds has raised, naming those of other work that failed; nothing if none did.
+
+    >>> raise_first([])
+    """
+    if not failed:
+        return
+    (seeds, first), *others = failed
+    first.add_note(f"raised by the work for seed {', '.join(map(str, seeds))}")
+    if others:
+        first.add_note(
+            f"work for other seeds failed, too: {', '.join(str(seed) for some, _ in others for seed in some)}"
+        )
+    raise first

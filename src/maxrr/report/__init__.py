@@ -19,10 +19,9 @@ __all__ = [
 
 if typing.TYPE_CHECKING:
     from maxrr.report.audit import audit_page
-    from maxrr.report.demo import demo_page
+    from maxrr.report.demo import RequestStory, Story, demo_page, kinds_of
     from maxrr.report.dossier import OtherVersion, dossier_in, dossier_page, require_same_page
     from maxrr.report.page import is_report
-    from maxrr.report.story import RequestStory, Story, kinds_of
 else:  # numbers and receipts in words need no figures
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "audit": ("audit_page",),

@@ -5,9 +5,8 @@ from functools import partial
 from markupsafe import Markup
 
 from maxrr.audit import AuditReport, findings
-from maxrr.audit.power import WORTH
-from maxrr.report.charts import bar, strip
-from maxrr.report.curves import Trace, chance_swatch, roc_chart, trace_swatch
+from maxrr.audit.findings import WORTH
+from maxrr.report.charts import Trace, bar, chance_swatch, roc_chart, strip, trace_swatch
 from maxrr.report.page import render
 from maxrr.report.receipts import date
 

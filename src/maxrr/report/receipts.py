@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from maxrr.evidence import Dossier, Statement
 from maxrr.unlearning import Receipt
-from maxrr.unlearning.receipt_text import audit_due, depending, exactness, in_words, left_in_extractor
+from maxrr.unlearning.receipts import audit_due, depending, exactness, in_words, left_in_extractor
 from maxrr.unlearning.statements import receipt_in
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from maxrr.files import Lock, fits, flush_folder, overwrite, parse_json, read_regular, write_atomically
-from maxrr.files.hashes import json_digest
+from maxrr.files.strict_json import json_digest
 
 FORMAT, VERSION = "maxrr serving", 2
 NAME, LOCK = "model.json", ".lock"

@@ -10,8 +10,8 @@ from typing import Any
 
 from maxrr.parallel import Engine
 from maxrr.parallel.choosing import at_once
-from maxrr.parallel.failures import ends_all
-from maxrr.parallel.mapped import by_path, opened
+from maxrr.parallel.engine import ends_all
+from maxrr.parallel.parcels import by_path, opened
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints
 from maxrr.svm.checkpoint import Checkpoint

@@ -61,7 +61,7 @@ class Blueprint:
     device: str | None
     threads: int
     environment: Environment
-    given: Mapping[str, str] = field(default_factory=dict)  # `maxrr.nets.given`: weights that were not trained here
+    given: Mapping[str, str] = field(default_factory=dict)  # weights that were not trained here
     class_weight: Mapping[str, float] = field(default_factory=dict)  # by the name of the class; others weigh 1
     core: Core | None = None  # None where the caller's own code chose, and is not at hand any more
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
-from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import value_hashes
+from maxrr.data.table import in_order_of
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.aliases import Ids, Inputs
 from maxrr.unlearning.classes import with_arriving

@@ -26,8 +26,7 @@ from maxrr.data.fields import are_several, packed, shapes
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, Recipe, split
-from maxrr.nets.drawing_anew import DRAWN_ANEW, DrawnAnewWarning, lost_by_drawing_anew
-from maxrr.nets.given import given_weights
+from maxrr.nets.initial_weights import DRAWN_ANEW, DrawnAnewWarning, given_weights, lost_by_drawing_anew
 from maxrr.nets.naming import check_importable, suited
 from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.probe import check_comes_back

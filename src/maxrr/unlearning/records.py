@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
+from maxrr.data.arrays import take
 from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hashes
-from maxrr.data.scratch import take
 from maxrr.errors import DataError
 from maxrr.once import once
 from maxrr.svm.arrays import written

@@ -25,7 +25,7 @@ from maxrr.core import Choice
 from maxrr.core.words import Words, words_of
 from maxrr.data import Dataset
 from maxrr.errors import DataError
-from maxrr.nets.given import given_weights
+from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import SAME, OwnTraining
 from maxrr.nets.probe import Fingerprint

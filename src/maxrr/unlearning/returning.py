@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import value_hashes
+from maxrr.data.table import in_order_of
 from maxrr.errors import DataError
 from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.state import Fitted

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Self
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, PublicKey, SigningKey, Statement, Subject
+from maxrr.evidence.envelopes import RECEIPT_TYPE
 from maxrr.evidence.exact_text import canonical_json, read_json
-from maxrr.evidence.statements import RECEIPT_TYPE
 from maxrr.unlearning.receipts import Receipt
 
 if TYPE_CHECKING:  # it needs PyTorch

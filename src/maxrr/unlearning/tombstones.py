@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.columns import in_order_of
 from maxrr.data.hashes import framed, value_hashes
+from maxrr.data.table import in_order_of
 from maxrr.unlearning.layers import Layered
 
 Columns = tuple[str, ...] | None  # None where they have no names

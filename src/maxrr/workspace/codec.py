@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maxrr.data.arrays import scratch
 from maxrr.data.fields import as_facts, from_facts
-from maxrr.data.scratch import scratch
 from maxrr.errors import WorkspaceError
-from maxrr.nets.given import given_weights
+from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.probe import Fingerprint

@@ -15,7 +15,7 @@ from typing import Any
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import fits, write_atomically
-from maxrr.files.hashes import json_digest
+from maxrr.files.strict_json import json_digest
 from maxrr.svm import FORM
 from maxrr.unlearning.receipts import Loss
 from maxrr.workspace import names

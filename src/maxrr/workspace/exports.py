@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import fits, parse_json, write_atomically
-from maxrr.files.hashes import json_digest
+from maxrr.files.strict_json import json_digest
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.workspace.errors import check_folder, content_of, damaged
 from maxrr.workspace.names import EXPORTS

@@ -11,10 +11,8 @@ from pathlib import Path
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, LogWriter, PublicKey, SigningKey, leaf_hash
-from maxrr.evidence.append_tree import perfect_root
 from maxrr.evidence.log import CHECKPOINT, LOG
-from maxrr.evidence.log_proofs import root_of
-from maxrr.evidence.tiles import WIDTH, Kind, Tiles, tile_path
+from maxrr.evidence.log_proofs import WIDTH, Kind, Tiles, perfect_root, root_of, tile_path
 from maxrr.plain_text import count
 from maxrr.workspace.commits import Root
 from maxrr.workspace.errors import check_folder, content_of, damaged

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from maxrr.files import open_regular, write_atomically
-from maxrr.files.erasing import IN_PLACE
+from maxrr.files.atomic import IN_PLACE
 from maxrr.workspace.errors import content_of, damaged
 
 BLOCK = 256  # rows

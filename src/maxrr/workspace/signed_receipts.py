@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, EnvelopeSignature, PublicKey, SigningKey, Statement, Subject
-from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
+from maxrr.evidence.envelopes import IN_TOTO, RECEIPT_TYPE, pre_authentication_encoding
 from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
-from maxrr.evidence.statements import RECEIPT_TYPE
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.statements import receipt_in
 from maxrr.workspace.receipt_copies import UNSIGNED

@@ -13,8 +13,7 @@ from maxrr.errors import WorkspaceError
 from maxrr.plain_text import Shown
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
-from maxrr.unlearning.receipt_text import depending, left_in_extractor
-from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of
+from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
 from maxrr.workspace.commits import HEADS, NAME, SECRETS, Root, missing
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.exports import Export, judged, notes_in, state_under

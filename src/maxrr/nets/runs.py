@@ -5,21 +5,24 @@ copies of the records and take any network, also one defined in a notebook. On C
 cannot step together.
 """
 
+import math
 import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
+from itertools import chain
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from maxrr.nets.augmenting import Augmentation
-from maxrr.nets.fused_adam import optimiser_of
-from maxrr.nets.pinning import pinned
-from maxrr.nets.recipe import Recipe, Run
+from maxrr.errors import DataError
+from maxrr.nets import stacked
+from maxrr.nets.own_training import OwnTraining
+from maxrr.nets.recipe import Augmentation, Recipe, Run, optimiser_of
 from maxrr.nets.records import Records, call
-from maxrr.nets.seeding import DRAWS, begin, drawing, shuffle
+from maxrr.nets.seeding import DRAWS, begin, drawing, pinned, shuffle
 from maxrr.nets.task import Seen, Tally, Task
 from maxrr.parallel import Threads
 
@@ -115,3 +118,73 @@ def flatten(network: nn.Module) -> tuple[Tensor, Tensor]:
         weights.data = place.view_as(weights)
         weights.grad = slope.view_as(weights)
     return flat, gradient
+
+
+# Runs by a training function of the caller's own: one after the other, since it may use all that there is.
+
+
+def run_in_turn(task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
+    """The runs in the order of the seeds. Of their losses and accuracies nothing is known."""
+    assert isinstance(task.recipe, OwnTraining)
+    ordered = task.dataset.in_order()
+    for seed in seeds:
+        seen = ordered if task.rows is None else ordered.select(ordered.ids[task.rows[seed]])
+        try:
+            network = task.recipe.train(task.network, seen, seed, task.device, task.threads)
+        except DataError as error:
+            raise DataError(f"the run with seed {seed}: {error}") from error
+        tally.trained(seed)
+        tally.show()
+        yield task.finish(seed, network, math.nan, math.nan)
+
+
+# Runs that step together on CUDA, as many at a time as its memory holds.
+
+
+AT_ONCE = 100  # more bring no more speed
+
+
+def run_together(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
+    """The runs in the order of the seeds. Where memory runs out, fewer at a time."""
+    at_once, first = AT_ONCE, 0
+    while first < len(seeds):
+        group = seeds[first : first + at_once]
+        try:
+            finished = run_group(task, data, group, tally)
+        except torch.cuda.OutOfMemoryError:
+            if len(group) == 1:
+                raise
+            at_once = max(1, len(group) // 2)
+            torch.cuda.empty_cache()
+            continue
+        first += len(group)
+        yield from finished
+
+
+def run_group(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> list[Run]:
+    """Some runs, from beginning to end."""
+    networks, recipe = [begin(task.network, seed) for seed in seeds], task.recipe
+    assert isinstance(recipe, Recipe)
+
+    def seen(through: int, loss: float, accuracy: float) -> None:
+        for seed in seeds:
+            tally.seen(seed, through, loss, accuracy)
+        tally.show()
+
+    stack = stacked.Stack(networks, data, recipe)
+    rows = None if task.rows is None else np.stack([task.rows[seed] for seed in seeds])
+    losses, accuracies = stacked.fit(stack, recipe, seeds, seen, rows)
+    runs, errors = [], []
+    for seed, network, state, loss, accuracy in zip(
+        seeds, networks, stack.fitted(), losses, accuracies, strict=True
+    ):  # fmt: skip
+        with torch.no_grad():
+            for name, value in chain(network.named_parameters(), network.named_buffers()):
+                value.copy_(state[name])
+        try:
+            runs.append(task.finish(seed, network, loss, accuracy))
+        except ValueError as error:  # this one diverged; the others shall not be lost
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return runs
