@@ -2,13 +2,13 @@
 
 1. One attack decides: LiRA, or the first that was asked for, where LiRA was not. It gives each model a score for each
    record, larger if it takes the record for a member.
-2. From these each model gets one number, how odd it is beside the others (`ranks.oddness`): in the mean of its scores,
+2. From these each model gets one number, how odd it is beside the others (`oddness`): in the mean of its scores,
    above or below, or in its records one by one. p is the rank of the audited model's number among those of models
    retrained without the records.
 3. p at or below `ALPHA`: residual influence found. To treat records worse than retrained models do is a trace, too.
 4. Otherwise, fewer retrained models than could ever show anything, a test that finds less than `WORTH` of the models
    which kept all records, or a mean score at or below `ALPHA` by its own rank on either side: not enough evidence.
-5. Otherwise: indistinguishable at this power, which is told for models that kept a part of the records (`power`).
+5. Otherwise: indistinguishable at this power, which is told for models that kept a part of the records.
 """
 
 import math

@@ -117,7 +117,7 @@ def plan_audit(
 
 
 def separation(evidence: Evidence) -> tuple[float, float]:
-    """How far models that remember stand out among retrained ones, in standard deviations of these (`ranks.apart`).
+    """How far models that remember stand out among retrained ones, in standard deviations of these (`apart`).
 
     In units of few models, so that it is on the side of too much, the more so for few records. Where what gives records
     away is spread thin over many, LiRA learns from the more models of an audit which of them to listen to.
