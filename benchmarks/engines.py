@@ -31,7 +31,7 @@ from maxrr.nets.task import Task
 from maxrr.parallel import Engine, Processes, Ray
 from maxrr.svm import heads_elsewhere
 from maxrr.svm.influence import filled, without_features
-from maxrr.svm.penalties import weigh
+from maxrr.svm.problem import weigh
 
 RUNS, RECORDS, EPOCHS = 20, 5_000, 6  # of the ranking that is measured; a third of the usual epochs, so that less hides
 GROUPS, SAMPLES, FEATURES = (1, 4, 16), 64_000, 768  # of the heads that are measured

@@ -19,12 +19,14 @@ from threadpoolctl import threadpool_limits
 
 import features
 from circumstances import circumstances
-from maxrr.svm import FlatHeadWarning, LinearSVM, deciding, working_set
-from maxrr.svm.basis import Near
-from maxrr.svm.deciding import BITS
-from maxrr.svm.enclosure import enclose, publish
-from maxrr.svm.exact_multipliers import Search
-from maxrr.svm.fixed_point import Fixed
+from maxrr.svm import FlatHeadWarning, LinearSVM
+from maxrr.svm.exact import deciding
+from maxrr.svm.exact.basis import Near
+from maxrr.svm.exact.deciding import BITS
+from maxrr.svm.exact.enclosure import enclose, publish
+from maxrr.svm.exact.fixed_point import Fixed
+from maxrr.svm.exact.multipliers import Search
+from maxrr.svm.search import working_set
 
 SIZES = ((80, 84), (330, 384), (650, 768))
 REPEATS = 5

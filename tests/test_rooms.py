@@ -141,7 +141,7 @@ def test_the_check_catches(tmp_path: Path, file: str, line: str) -> None:
     [
         ("svm/start.py", "from maxrr.files import hashes\nfrom maxrr.parallel import Threads"),
         ("files/atomic.py", "from maxrr.errors import MaxRRError"),
-        ("svm/start.py", "from maxrr.svm.newton import solve"),
+        ("svm/start.py", "from maxrr.svm.search.newton import solve"),
         ("svm/start.py", "from . import newton"),
         ("svm/start.py", "from .newton import solve"),
         ("svm/start.py", "import numpy as np\nfrom sklearn.base import BaseEstimator"),

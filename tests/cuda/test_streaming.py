@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from maxrr.svm import LinearSVM, estimator, start_streamed
+from maxrr.svm import LinearSVM, estimator
+from maxrr.svm.cuda import streamed_start as start_streamed
 from maxrr.svm.device import Device
 
 BUDGET = 1 << 26

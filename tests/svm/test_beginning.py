@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM, carrying, heads, start
+from maxrr.svm import LinearSVM, carrying, heads
+from maxrr.svm.search import start
 from tests.cases import thinned
 from tests.svm.problems import make
 

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from maxrr.parallel import InProcess
-from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM, fallback, rounding, working_set
-from maxrr.svm.basis import Near
-from maxrr.svm.enclosure import enclose
-from maxrr.svm.exact_multipliers import Polished
-from maxrr.svm.fixed_point import Fixed, integers
-from maxrr.svm.penalties import Penalties
-from maxrr.svm.problem import Samples
-from maxrr.svm.start import start_heads
+from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM
+from maxrr.svm.exact import fallback, rounding
+from maxrr.svm.exact.basis import Near
+from maxrr.svm.exact.enclosure import enclose
+from maxrr.svm.exact.fixed_point import Fixed, integers
+from maxrr.svm.exact.multipliers import Polished
+from maxrr.svm.problem import Penalties, Samples
+from maxrr.svm.search import working_set
+from maxrr.svm.search.start import start_heads
 from maxrr.svm.validation import sizes
 from tests.cases import examples, seeds
 from tests.svm import exact_oracle, nasty

@@ -11,9 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxrr.svm import LinearSVM, deciding
-from maxrr.svm.path import Path
+from maxrr.svm import LinearSVM
+from maxrr.svm.exact import deciding
 from maxrr.svm.problem import Samples
+from maxrr.svm.search.path import Path
 from tests.cases import thinned
 from tests.svm.problems import assert_equal, make, snapshot
 

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.svm.fixed_point import DIGIT, ROWS_PER_SUM, Fixed, Slices, carried, digits, integers, scaled, signed_sum
+from maxrr.svm.exact.fixed_point import (
+    DIGIT,
+    ROWS_PER_SUM,
+    Fixed,
+    Slices,
+    carried,
+    digits,
+    integers,
+    scaled,
+    signed_sum,
+)
 from tests.cases import examples, some
 
 seeds = st.integers(0, 2**32 - 1)

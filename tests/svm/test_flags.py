@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.svm.flags import BLOCK, Flags
+from maxrr.svm.problem import BLOCK, Flags
 from tests.cases import examples
 
 SIZES = st.sampled_from([0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from maxrr.svm import light, newton
-from maxrr.svm.light import Light
+from maxrr.svm.search import light, newton
+from maxrr.svm.search.light import Light
 
 SPREAD = np.logspace(0, 4, light.WIDE)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from maxrr.svm import newton
+from maxrr.svm.search import newton
 from tests.cases import examples
 
 seeds = st.integers(0, 2**32 - 1)

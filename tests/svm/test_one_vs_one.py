@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.svm import SVC
 
-from maxrr.svm import ConvergenceError, FlatHeadWarning, LinearSVM, deciding, heads, pairs
+from maxrr.svm import ConvergenceError, FlatHeadWarning, LinearSVM, heads, pairs
 from maxrr.svm.arrays import is_torch
+from maxrr.svm.exact import deciding
 from maxrr.svm.snapshot import taken
 from tests.cases import examples, seeds, some
 from tests.svm.oracles import with_clarabel

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.svm import LinearSVM, newton
-from maxrr.svm.margin_system import MarginSystem
-from maxrr.svm.path import Path
+from maxrr.svm import LinearSVM
+from maxrr.svm.search import newton
+from maxrr.svm.search.margin_system import MarginSystem
+from maxrr.svm.search.path import Path
 from tests.cases import examples
 from tests.svm.problems import make
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from maxrr.svm import FORM
-from maxrr.svm.rounding import FLOOR, GRID, canonical
+from maxrr.svm.exact.rounding import FLOOR, GRID, canonical
 from tests.cases import examples
 
 THETA = Fraction(6369051672525773, 2**53)  # 1/√2 and √2 − 1 in float64: part of canonical form 2

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.svm import LinearSVM, deciding
-from maxrr.svm.deciding import distances
+from maxrr.svm import LinearSVM
+from maxrr.svm.exact import deciding
+from maxrr.svm.exact.deciding import distances
 from maxrr.svm.screening import Screen, size
 from tests.cases import examples
 from tests.svm.problems import assert_equal, make, problems

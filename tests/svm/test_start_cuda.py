@@ -5,10 +5,12 @@ import pytest
 import torch
 from hypothesis import given
 
-from maxrr.svm import LinearSVM, heads, newton, newton_cuda, pairs, start_cuda
+from maxrr.svm import LinearSVM, heads, pairs
 from maxrr.svm.arrays import is_torch, on_accelerator
-from maxrr.svm.penalties import Penalties
-from maxrr.svm.problem import Samples
+from maxrr.svm.cuda import newton as newton_cuda
+from maxrr.svm.cuda import start as start_cuda
+from maxrr.svm.problem import Penalties, Samples
+from maxrr.svm.search import newton
 from maxrr.svm.validation import sizes
 from tests.cases import examples, some, thinned
 from tests.svm.problems import FAMILIES, Problem, assert_equal, make, problems

@@ -10,7 +10,9 @@ import torch
 from sklearn.base import clone
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from maxrr.svm import LinearSVM, estimator, heads, start_streamed, streaming
+from maxrr.svm import LinearSVM, estimator, heads
+from maxrr.svm.cuda import streamed_start as start_streamed
+from maxrr.svm.cuda import streaming
 from maxrr.svm.device import Device, asked_for
 from tests.cases import some, thinned
 
@@ -35,10 +37,10 @@ def budget(monkeypatch):
 def small_parts(monkeypatch):
     """Sizes at which a few thousand samples are too many."""
     monkeypatch.setattr(start_streamed, "BLOCK", 64)
-    monkeypatch.setattr("maxrr.svm.newton_cuda.BLOCK", 64)
-    monkeypatch.setattr("maxrr.svm.start_cuda.BLOCK", 64)
+    monkeypatch.setattr("maxrr.svm.cuda.newton.BLOCK", 64)
+    monkeypatch.setattr("maxrr.svm.cuda.start.BLOCK", 64)
     monkeypatch.setattr(start_streamed, "FEW_ROWS", (256, 48))
-    monkeypatch.setattr("maxrr.svm.start_cuda.ENOUGH", 500)
+    monkeypatch.setattr("maxrr.svm.cuda.start.ENOUGH", 500)
     monkeypatch.setattr(start_streamed, "MEASURED", 100)
     monkeypatch.setattr(heads, "on_accelerator", lambda X: isinstance(X, torch.Tensor))
 

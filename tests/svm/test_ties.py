@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxrr.parallel import InProcess
-from maxrr.svm import LinearSVM, fallback
-from maxrr.svm.penalties import Penalties
-from maxrr.svm.problem import Samples
-from maxrr.svm.start import start_heads
+from maxrr.svm import LinearSVM
+from maxrr.svm.exact import fallback
+from maxrr.svm.problem import Penalties, Samples
+from maxrr.svm.search.start import start_heads
 from maxrr.svm.validation import sizes
 from tests.cases import examples
 from tests.svm.oracles import with_clarabel, with_piqp

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from maxrr.parallel import InProcess
-from maxrr.svm import LinearSVM, fallback, heads, influence, influential_in
+from maxrr.svm import LinearSVM, heads, influence, influential_in
 from maxrr.svm.arrays import is_torch
-from maxrr.svm.penalties import weigh
-from maxrr.svm.problem import Samples
-from maxrr.svm.start import start_heads
+from maxrr.svm.exact import fallback
+from maxrr.svm.problem import Samples, weigh
+from maxrr.svm.search.start import start_heads
 from maxrr.svm.validation import sizes
 from tests.cases import examples, seeds
 from tests.svm import exact_oracle, nasty

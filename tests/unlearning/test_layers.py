@@ -123,7 +123,7 @@ def test_prints_of_one_are_those_of_many():
 
 
 def test_many_are_erased_by_making_the_indexes_again():
-    from maxrr.svm.flags import Flags
+    from maxrr.svm.problem import Flags
 
     names = np.arange(3000) + 10**9
     indexes = Indexes(Flags.all_set(3000))

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from maxrr.files import write_atomically
 from maxrr.svm.arrays import Bools, Floats, Ints
-from maxrr.svm.certificate import Certificate
-from maxrr.svm.problem import Head
+from maxrr.svm.problem import Certificate, Head
 
 ENDING = ".head.npz"
 UNFINISHED = ".maxrr-*.tmp"  # what `write_atomically` leaves behind when it is killed

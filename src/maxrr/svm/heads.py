@@ -15,12 +15,12 @@ from maxrr.once import once
 from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints, any_among, is_numpy, located, on_accelerator, without
-from maxrr.svm.bands import WIDTH, Band, band_around, settle
 from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
+from maxrr.svm.exact.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
 from maxrr.svm.problem import Change, Head, Samples, Trial
-from maxrr.svm.start import NOWHERE, Guess, Near, start_heads
-from maxrr.svm.working_set import REACH, refine
+from maxrr.svm.search.bands import WIDTH, Band, band_around, settle
+from maxrr.svm.search.start import NOWHERE, Guess, Near, start_heads
+from maxrr.svm.search.working_set import REACH, refine
 
 Class = TypeVar("Class")
 T = TypeVar("T")
@@ -170,7 +170,7 @@ def brought(samples: Samples, classes: list[int]) -> Samples:
     """The samples on the device that works on them while these heads are solved, if it has room for that."""
     if samples.device is None:
         return samples
-    from maxrr.svm import start_streamed  # brings torch, which arrays of NumPy do without
+    from maxrr.svm.cuda import streamed_start as start_streamed  # brings torch, which arrays of NumPy do without
 
     return start_streamed.brought(samples, min(group_size(samples), len(classes)))
 
@@ -197,7 +197,8 @@ def from_scratch(samples: Samples, classes: list[int], engine: Engine, near: Nea
     if not with_device(samples):
         heads = refine(samples, start_heads(samples, classes, engine, near), engine)
         return with_failed(samples, classes, heads, engine) if near else heads
-    from maxrr.svm import start_cuda, start_streamed
+    from maxrr.svm.cuda import start as start_cuda
+    from maxrr.svm.cuda import streamed_start as start_streamed
 
     guess = (start_streamed if samples.device is not None else start_cuda).guess_run(samples, classes)
     if guess is None:

@@ -26,9 +26,8 @@ from maxrr.svm.heads import (
     threads_for,
     work_of,
 )
-from maxrr.svm.penalties import Penalties
-from maxrr.svm.problem import Head, Samples
-from maxrr.svm.start import NOWHERE, Near
+from maxrr.svm.problem import Head, Penalties, Samples
+from maxrr.svm.search.start import NOWHERE, Near
 
 PER_WORKER = 2  # groups: more would even out who has more to do, but every group reads all samples by itself
 

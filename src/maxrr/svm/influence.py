@@ -2,7 +2,7 @@
 
 The ranking asks this of a hundred networks trained on the same samples: only the features differ. Runs are independent,
 and the solver's late steps are too small for threads of one interpreter, so every core gets a process of its own.
-Features on a graphics processor are brought near the solution there, all heads at once (`start_cuda.py`), while
+Features on a graphics processor are brought near the solution there, all heads at once (`cuda/start.py`), while
 the processes finish the runs before; the few numbers that say where it ended travel with the features.
 """
 
@@ -20,12 +20,10 @@ from maxrr.parallel import Engine, EngineLike, InProcess, Processes, WorkerLostE
 from maxrr.progress import Progress
 from maxrr.svm import pairs, validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
-from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import from_guess, from_scratch, heads_needed
-from maxrr.svm.penalties import ClassWeight, Penalties, weigh
-from maxrr.svm.problem import Samples
+from maxrr.svm.problem import Certificate, ClassWeight, Penalties, Samples, weigh
 from maxrr.svm.schemes import Scheme, check
-from maxrr.svm.start import Guess
+from maxrr.svm.search.start import Guess
 
 TOGETHER = 8  # runs begun together on a graphics processor
 MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory,
@@ -204,7 +202,7 @@ def guess_on_device(features: list[AnyArray], blank: Samples, scheme: Scheme) ->
     there = [X for X in features if together(X, blank, scheme)]
     if not there:
         return [None] * len(features)
-    from maxrr.svm import start_cuda
+    from maxrr.svm.cuda import start as start_cuda
 
     classes, against = heads_needed(blank), None
     if scheme == "one-vs-one":

@@ -19,7 +19,7 @@ from maxrr.svm import heads
 from maxrr.svm.arrays import AnyArray, Floats, Ints, is_numpy, marked
 from maxrr.svm.heads import WIDE, Solution, Work
 from maxrr.svm.problem import Head, Samples
-from maxrr.svm.start import Guess
+from maxrr.svm.search.start import Guess
 
 Class = TypeVar("Class")
 

@@ -1,6 +1,8 @@
 """What the solver works on: samples with their classes, and one head among them, solved or not yet."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,14 +21,232 @@ from maxrr.svm.arrays import (
     to_numpy,
     wide,
 )
-from maxrr.svm.certificate import Certificate
-from maxrr.svm.changed import changed
 from maxrr.svm.device import Device
-from maxrr.svm.fixed_point import Fixed
-from maxrr.svm.flags import Flags
-from maxrr.svm.limits import NO_EXPONENT
-from maxrr.svm.penalties import Penalties
+from maxrr.svm.exact.fixed_point import Fixed
+from maxrr.svm.limits import LARGEST_PENALTY, NO_EXPONENT, SMALLEST_PENALTY
 from maxrr.svm.screening import Screen
+
+# What is proved about one head.
+#
+# The head minimises P(w, b) = ½|w|² + Σ Cᵢ max(0, 1 − mᵢ) with margins mᵢ = yᵢ(w·xᵢ + b), yᵢ = ±1. In exact arithmetic
+# its w is unique, and b is the point nearest to zero of the interval of optimal ones. `enclosure.py` proves how far
+# from it the published numbers can be; docs/svm.md has the proof on a page.
+
+
+FORM = 2
+"""The canonical form of a head's bytes (`rounding.py`). 1 was the outcome of a fixed sequence of float64 operations."""
+
+EXACT = 1e-8
+"""The largest error of decision values with which a head still counts as solved."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far one head is from the exact solution of its problem, at most. Errors and gap are proved bounds.
+
+    Attributes
+    ----------
+    decided
+        Whether w and b are the canonical bytes (`rounding.py`): any other decided computation for the same samples,
+        weights and C ends in the same ones, whatever its start, order, processor or number of threads.
+    weight_error
+        The published w is no further from the exact one than this, by the length of their difference.
+    bias_error
+        The published b is no further from the exact one than this.
+    error
+        The decision value of every sample that the head is about is within this of the exact one: one-vs-rest all that
+        are held, one-vs-one those of its two classes; samples of weight zero are among them.
+    relative_gap
+        (P − D) / P for exactly admissible multipliers, as proved: how far the objective is from its minimum.
+    primal
+        P at the published weights, to rounding.
+    on_margin, inside
+        How many samples have margins of exactly 1 (to 2⁻⁶⁰), and below it. Together the influential ones.
+    """
+
+    decided: bool
+    weight_error: float
+    bias_error: float
+    error: float
+    relative_gap: float
+    primal: float
+    on_margin: int
+    inside: int
+
+    @property
+    def solved(self) -> bool:
+        """Whether the exact answer is known: its canonical bytes, or every decision value to `EXACT`."""
+        return self.decided or self.error <= EXACT
+
+
+# What the loss of each sample weighs.
+#
+# The loss of sample i counts Cᵢ times in every head, and Cᵢ is also the upper bound of its multipliers there. Cᵢ is the
+# exact product of two float64 numbers: C, and the weight of the sample times that of its class. So a sample of weight 3
+# is the same as three samples, whatever C, and one of weight zero takes no part.
+
+
+ClassWeight = Mapping[Any, float]
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """Cᵢ of every sample, and what they came from.
+
+    Samples that take no part, because they were erased or have weight zero, are given C: nobody looks.
+    """
+
+    C: float
+    weights: Floats  # of the samples alone, as they were given
+    bounds: Floats  # Cᵢ in units of C
+    even: bool = field(init=False)  # whether every bound was 1 when this was made, those erased since included
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "even", bool((self.bounds == 1.0).all()))
+
+    @property
+    def caps(self) -> Floats:
+        """Cᵢ, rounded."""
+        return self.C * self.bounds
+
+    def erase(self, rows: Ints | slice) -> None:
+        """Overwrite what is known of some samples."""
+        self.weights[rows] = self.bounds[rows] = 1.0  # not zero: nothing divides by it, or takes it for absent
+
+    def copied(self) -> "Penalties":
+        """The same in memory of their own."""
+        return Penalties(self.C, self.weights.copy(), self.bounds.copy())
+
+    def only(self, rows: Ints) -> "Penalties":
+        """Those of some samples."""
+        return Penalties(self.C, self.weights[rows], self.bounds[rows])
+
+    def followed_by(self, others: "Penalties") -> "Penalties":
+        """Those of these samples and of others."""
+        return Penalties(
+            self.C, np.concatenate([self.weights, others.weights]), np.concatenate([self.bounds, others.bounds])
+        )
+
+
+def weigh(C: float, class_weight: ClassWeight | None, labels: Sequence[Any], weights: Floats) -> Penalties:
+    """The penalties of samples with these labels and weights of their own."""
+    of_classes = np.array([1.0 if class_weight is None else class_weight.get(label, 1.0) for label in labels])
+    with np.errstate(over="ignore", under="ignore"):
+        bounds = np.where(weights > 0.0, weights * of_classes, 1.0)
+        caps = C * bounds
+    beyond = np.flatnonzero(~((caps >= SMALLEST_PENALTY) & (caps <= LARGEST_PENALTY)))
+    if len(beyond):
+        row = int(beyond[0])
+        raise ValueError(
+            f"the loss of sample {row} weighs C · {bounds[row]:g} = {caps[row]:g}, which must be between "
+            f"{SMALLEST_PENALTY:.0e} and {LARGEST_PENALTY:.0e}: choose weights around 1"
+        )
+    return Penalties(C, weights, bounds)
+
+
+# A flag for each of many rows, of which few are cleared at a time.
+#
+# Flags never change. Those with some cleared share all else with the ones that they come from: they are kept in blocks,
+# and only blocks with rows that are cleared are copied. So a million rows cost no more than a thousand.
+
+
+BLOCK = 1 << 11  # rows
+
+
+class Flags:
+    """Flags by row. To NumPy they are an array of booleans, which is made when it is first asked for.
+
+    Parameters
+    ----------
+    flags : array of bool
+        One for each row. They are copied.
+    """
+
+    _blocks: list[Bools]
+    _rows: int
+    _array: Bools | None
+    count: int  # of flags that are set
+
+    def __init__(self, flags: Bools) -> None:
+        self._array = None
+        self._blocks = [np.array(flags[first : first + BLOCK], dtype=bool) for first in range(0, len(flags), BLOCK)]
+        self._rows, self.count = len(flags), int(np.count_nonzero(flags))
+
+    @classmethod
+    def all_set(cls, rows: int) -> "Flags":
+        """Flags that are all set."""
+        return cls(np.ones(rows, dtype=bool))
+
+    @classmethod
+    def of(cls, flags: "Bools | Flags") -> "Flags":
+        """Flags of an array, or these."""
+        return flags if isinstance(flags, Flags) else cls(flags)
+
+    def without(self, rows: Ints) -> "Flags":
+        """The same with those of these rows, each named once, cleared."""
+        other = object.__new__(type(self))
+        other._blocks, other._rows, other._array = self._blocks.copy(), self._rows, None
+        gone, copied = 0, set()
+        for row in rows.tolist():
+            number, place = divmod(row, BLOCK)
+            if number not in copied:
+                copied.add(number)
+                other._blocks[number] = other._blocks[number].copy()
+            block = other._blocks[number]
+            gone += bool(block[place])
+            block[place] = False
+        other.count = self.count - gone
+        return other
+
+    def array(self) -> Bools:
+        """All of them, as an array that nobody may change."""
+        if self._array is None:
+            found = np.concatenate(self._blocks) if self._blocks else np.empty(0, dtype=bool)
+            found.flags.writeable = False
+            self._array = found
+        return self._array
+
+    def at(self, row: int) -> bool:
+        """The flag of one row."""
+        return bool(self._blocks[row // BLOCK][row % BLOCK])
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, chosen: Any) -> Any:
+        if self._array is None and isinstance(chosen, np.ndarray) and chosen.dtype.kind == "i" and len(chosen) <= 16:
+            return np.array([self.at(row) for row in chosen.tolist()], dtype=bool)
+        return self.array()[chosen]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Bools:
+        return np.array(self.array(), dtype=dtype) if copy else np.asarray(self.array(), dtype=dtype)
+
+    def __and__(self, other: Bools) -> Bools:
+        return self.array() & other
+
+    def __or__(self, other: Bools) -> Bools:
+        return self.array() | other
+
+    def __invert__(self) -> Bools:
+        return ~self.array()
+
+
+# The same object with something else in it: as `dataclasses.replace`, in a fifth of the time.
+
+
+T = TypeVar("T")
+
+
+def changed(one: T, **changes: Any) -> T:
+    """A copy of a frozen dataclass with other values for some fields.
+
+    What was computed from the fields and kept beside them is not copied. `__post_init__` is not called.
+    """
+    known = vars(one)
+    other = object.__new__(type(one))
+    vars(other).update({name: known[name] for name in one.__dataclass_fields__}, **changes)  # type: ignore[attr-defined]
+    return other
+
 
 PART_BYTES = 1 << 23  # of samples in float64 that are fetched at a time where there may be many
 
@@ -134,7 +354,7 @@ class Samples:
         self.counter.passes += 1
         self.counter.rows += len(self.codes)
         if self.device is not None:
-            from maxrr.svm import streaming  # brings torch
+            from maxrr.svm.cuda import streaming  # brings torch
 
             return streaming.scores(self.features, weights, self.device)
         return to_numpy(times(self.features, like(weights, self.X)))

@@ -12,7 +12,7 @@ from maxrr.svm.arrays import Floats, Ints, is_numpy
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.heads import Solution
 from maxrr.svm.problem import Samples
-from maxrr.svm.start import NOWHERE, Near
+from maxrr.svm.search.start import NOWHERE, Near
 
 Scheme = Literal["one-vs-rest", "one-vs-one"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)

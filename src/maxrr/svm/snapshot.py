@@ -1,6 +1,7 @@
 """A fitted model as plain arrays, and back. What can be computed again from the samples is left out."""
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,9 @@ from numpy.typing import NDArray
 
 from maxrr.svm import validation
 from maxrr.svm.arrays import Bools, Floats, Ints
-from maxrr.svm.certificate import Certificate
 from maxrr.svm.estimator import FittedState, LinearSVM
 from maxrr.svm.heads import Solution, Work, heads_needed
-from maxrr.svm.penalties import ClassWeight, weigh
-from maxrr.svm.problem import Head, Samples
+from maxrr.svm.problem import Certificate, ClassWeight, Head, Samples, weigh
 
 
 @dataclass(frozen=True)
@@ -74,3 +73,18 @@ def restored(
     model.n_features_in_ = X.shape[1]
     model._state = FittedState(C, by_class, classes, Solution(samples, tuple(solved), Work()))
     return model
+
+
+# Other labels for the classes of a fitted model, in the same order.
+
+
+def renamed(model: LinearSVM, labels: NDArray[Any]) -> LinearSVM:
+    """The same model, with a label for each of its classes, those without samples included. They stay sorted."""
+    other = copy.copy(model)
+    other._state = replace(model._fitted, classes=labels)
+    return other
+
+
+def labels_of(model: LinearSVM) -> NDArray[Any]:
+    """The labels of all classes that the model has or had, sorted."""
+    return model._fitted.classes.copy()

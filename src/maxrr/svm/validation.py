@@ -25,8 +25,8 @@ from maxrr.svm.arrays import (
     to_numpy,
     wide,
 )  # fmt: skip
-from maxrr.svm.flags import Flags
 from maxrr.svm.limits import LARGEST_PENALTY, LONGEST, NO_EXPONENT, SMALLEST, SMALLEST_PENALTY
+from maxrr.svm.problem import Flags
 
 DENSE = (
     "pass a dense array, {}. If that does not fit into memory, reduce the columns first by something that has not seen "

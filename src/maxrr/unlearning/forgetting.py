@@ -12,7 +12,7 @@ from maxrr.errors import Stale
 from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import FORM
-from maxrr.svm.changed import changed
+from maxrr.svm.problem import changed
 from maxrr.unlearning import flat_heads, state
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.hashes import weights_by_hmac

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm.flags import Flags
+from maxrr.svm.problem import Flags
 
 Ids = NDArray[Any]
 

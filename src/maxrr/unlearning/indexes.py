@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm.flags import Flags
+from maxrr.svm.problem import Flags
 
 Ints = NDArray[np.int64]
 Prints = Callable[[str, Ints], Ints]

@@ -18,8 +18,7 @@ from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hash
 from maxrr.errors import DataError
 from maxrr.once import once
 from maxrr.svm.arrays import written
-from maxrr.svm.changed import changed
-from maxrr.svm.flags import Flags
+from maxrr.svm.problem import Flags, changed
 from maxrr.unlearning.classes import Classes, without_name
 from maxrr.unlearning.indexes import Indexes, print_of, prints_of, prints_of_values
 

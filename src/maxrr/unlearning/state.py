@@ -28,9 +28,9 @@ from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
 from maxrr.svm.carrying import ENOUGH, Weights, carried_over
-from maxrr.svm.changed import changed
 from maxrr.svm.heads import with_a_head
-from maxrr.svm.renaming import labels_of, renamed
+from maxrr.svm.problem import changed
+from maxrr.svm.snapshot import labels_of, renamed
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.class_weights import of_gone_class

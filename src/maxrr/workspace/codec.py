@@ -22,7 +22,7 @@ from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
-from maxrr.svm.flags import Flags
+from maxrr.svm.problem import Flags
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import Commitment

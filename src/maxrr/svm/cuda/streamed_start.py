@@ -4,7 +4,7 @@ In every round all samples are sent in blocks, and for each head those near its 
 these are too many a part, each standing for several. What the others add to the gradient, and what the part gets wrong
 about it, is a constant vector that the same pass over the data computes: so where a round begins the gradient is that
 of all samples. From round to round the weights move less, fewer samples are so near that it matters, and in the end all
-of these are there. As in `start_cuda`, nothing here decides anything.
+of these are there. As in `cuda/start.py`, nothing here decides anything.
 """
 
 from dataclasses import dataclass, replace
@@ -17,14 +17,14 @@ from torch import Tensor
 
 from maxrr.parallel import Threads
 from maxrr.svm.arrays import Bools, Floats, Ints, to_numpy
-from maxrr.svm.bands import NOTHING
+from maxrr.svm.cuda.newton import BLOCK, LARGEST_PRODUCT, WIDE, Heads, Rows, minimise
+from maxrr.svm.cuda.start import FAR, MOST, STAGES, RunSamples, centres, find_direction, thin
+from maxrr.svm.cuda.streaming import BLOCK_BYTES, rows_at_once, sent
 from maxrr.svm.device import Device
-from maxrr.svm.newton_cuda import BLOCK, LARGEST_PRODUCT, WIDE, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
-from maxrr.svm.start import BAND, Guess
-from maxrr.svm.start_cuda import FAR, MOST, STAGES, RunSamples, centres, find_direction, thin
-from maxrr.svm.streaming import BLOCK_BYTES, rows_at_once, sent
-from maxrr.svm.working_set import REACH
+from maxrr.svm.search.bands import NOTHING
+from maxrr.svm.search.start import BAND, Guess
+from maxrr.svm.search.working_set import REACH
 
 FEW_ROWS, MANY_ROWS = (1 << 13, 48), (1 << 16, 96)  # samples that a head works on, or so many times d + 1: between
 LEAST_ROWS = 24  # times d + 1: with room for less than this the device is of no use

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from maxrr.svm.arrays import Floats, Ints, blocks, like, to_numpy
-from maxrr.svm.fixed_point import MANTISSA, Fixed, integers
+from maxrr.svm.exact.fixed_point import MANTISSA, Fixed, integers
 
 
 def signed_sum(X: Tensor, places: Ints, signs: Floats) -> tuple[Fixed, Ints]:

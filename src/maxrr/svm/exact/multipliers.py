@@ -16,10 +16,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxrr.svm.arrays import Floats
-from maxrr.svm.basis import DEPENDENT, Basis, Near, all_rounded_to, independent, round_to, share_out
-from maxrr.svm.fixed_point import MANTISSA, Fixed, Integers, Slices, integers, scaled
-from maxrr.svm.integer_basis import MOST, NOTHING, FineBasis
-from maxrr.svm.turning import ends
+from maxrr.svm.exact.basis import (
+    DEPENDENT,
+    MOST,
+    NOTHING,
+    Basis,
+    FineBasis,
+    Near,
+    all_rounded_to,
+    independent,
+    round_to,
+    share_out,
+)
+from maxrr.svm.exact.fixed_point import MANTISSA, Fixed, Integers, Slices, integers, scaled
+from maxrr.svm.exact.turning import ends
 
 ONE = Fixed(integers([1]), 0)
 COARSE = 44  # bits of multipliers that are fixed without being determined

@@ -9,7 +9,7 @@ that bounds on these give bounds on the ends.
 import numpy as np
 
 from maxrr.svm.arrays import Floats, Ints
-from maxrr.svm.fixed_point import Integers
+from maxrr.svm.exact.fixed_point import Integers
 
 
 def ends(order: Ints, rises: Floats | Integers, below: float) -> tuple[int, int]:

@@ -16,12 +16,12 @@ import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Threads
 from maxrr.svm.arrays import Bools, Floats, Ints, marked
-from maxrr.svm.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
-from maxrr.svm.fallback import UnsettledError
+from maxrr.svm.exact.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
+from maxrr.svm.exact.fallback import UnsettledError
 from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.screening import Screen, moves, size
-from maxrr.svm.working_set import REACH, enough_for_path, for_each_head, refine
+from maxrr.svm.search.working_set import REACH, enough_for_path, for_each_head, refine
 
 WIDTH = 5e-2  # of the smoothing that Newton's method starts from, where a path does not lead there
 MOST_ROUNDS = 6

@@ -14,13 +14,13 @@ from typing import TypeVar
 import numpy as np
 
 from maxrr.parallel import Engine, InProcess, single_threaded_blas
-from maxrr.svm import newton
 from maxrr.svm.arrays import AnyArray, Floats, Ints, like, located, to_numpy
-from maxrr.svm.deciding import Candidate, confirm, finish, propose
-from maxrr.svm.fallback import solve_surely
-from maxrr.svm.light import Light
-from maxrr.svm.path import Path
+from maxrr.svm.exact.deciding import Candidate, confirm, finish, propose
+from maxrr.svm.exact.fallback import solve_surely
 from maxrr.svm.problem import Head, Samples, Trial
+from maxrr.svm.search import newton
+from maxrr.svm.search.light import Light
+from maxrr.svm.search.path import Path
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -10,7 +10,7 @@ end at places that no answer has a reason to hit, and only then to float64:
 `certificate.FORM` names this rule, in receipts and workspaces. Another rule would be another number.
 """
 
-from maxrr.svm.fixed_point import scaled
+from maxrr.svm.exact.fixed_point import scaled
 
 GRID = 64  # bits of the grid
 FLOOR = -100  # what is smaller than 2 to this power, in units of a margin, is rounded as if it were as large

@@ -1,6 +1,6 @@
 """A start for all heads of some runs on a graphics processor: far closer to the solution than `start` goes.
 
-Newton's method in lock-step (`newton_cuda.py`), three times: on a thinned sample, for a rough direction; on all samples
+Newton's method in lock-step (`cuda/newton.py`), three times: on a thinned sample, for a rough direction; on all samples
 that may come to influence any head; and on these once more, chosen anew, until the partition is all but clear. What is
 left for `working_set` is to settle it on working sets of a few hundred samples, work for a processor.
 
@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from maxrr.svm.arrays import Floats, Ints, blocks, times, to_numpy
-from maxrr.svm.newton_cuda import BLOCK, LARGEST_PRODUCT, Heads, Rows, minimise
+from maxrr.svm.cuda.newton import BLOCK, LARGEST_PRODUCT, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
-from maxrr.svm.start import WIDEST, Guess, spaced
+from maxrr.svm.search.start import WIDEST, Guess, spaced
 
 ENOUGH = 8192  # samples for a rough direction
 ROUGH = 1.0  # and how narrow a smoothing is worth solving for it

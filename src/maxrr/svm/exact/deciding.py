@@ -1,6 +1,6 @@
 """From a nearly solved head to a decided one.
 
-The samples with margins near 1 are polished (`exact_multipliers.py`), the solution is enclosed (`enclosure.py`) and
+The samples with margins near 1 are polished (`exact/multipliers.py`), the solution is enclosed (`enclosure.py`) and
 published (`rounding.py`), and one pass over all samples with the published weights shows that every other sample is
 strictly on the side that was taken for granted. Samples for which it does not show this join the ones near the margin.
 """
@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maxrr.svm.arrays import Bools, Floats, Ints, marked, on_accelerator
-from maxrr.svm.basis import Near
-from maxrr.svm.certificate import Certificate
-from maxrr.svm.enclosure import UP, Enclosure, Published, enclose, publish
-from maxrr.svm.exact_multipliers import Polished, Search, UnpolishedError
-from maxrr.svm.fixed_point import Fixed, combination, integers, signed_sum
+from maxrr.svm.exact.basis import Near
+from maxrr.svm.exact.enclosure import UP, Enclosure, Published, enclose, publish
+from maxrr.svm.exact.fixed_point import Fixed, combination, integers, signed_sum
+from maxrr.svm.exact.multipliers import Polished, Search, UnpolishedError
+from maxrr.svm.exact.turning import ends
 from maxrr.svm.limits import NO_EXPONENT
-from maxrr.svm.problem import Head, InsideSum, Samples, Trial
+from maxrr.svm.problem import Certificate, Head, InsideSum, Samples, Trial
 from maxrr.svm.screening import Screen
-from maxrr.svm.turning import ends
 
 UNIT = 2.0**-53
 TOUCHING = 2.0**-60  # margins within this of 1 are on it
@@ -190,7 +189,7 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
     """The sums over some samples, for bounds cᵢ in units of C."""
     signs, bounds = y[places], samples.bounds[places]
     if samples.penalties.even and on_accelerator(samples.X):
-        from maxrr.svm import sums_cuda  # brings torch
+        from maxrr.svm.cuda import sums as sums_cuda  # brings torch
 
         samples.counter.rows += len(places)
         total, filled = sums_cuda.signed_sum(samples.X, samples.row_numbers(places), signs)

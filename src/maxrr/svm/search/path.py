@@ -6,10 +6,10 @@ the solution of a problem in which they weigh as much as before. So let all thes
 t from 0 to 1: the margins asked for become 1, samples that leave weigh less and less, samples that arrive more and
 more. The solution follows continuously. As long as no sample changes sides, those on the margin have to keep the
 margin asked for, which is a linear system (`margin_system.py`): weights, bias and multipliers move along a straight
-line. It ends where a multiplier meets a bound, or a margin the one asked for (`race.py`). Then that sample changes
+line. It ends where a multiplier meets a bound, or a margin the one asked for. Then that sample changes
 sides, the system is updated for it, and the next line begins. At t = 1 the problem is solved.
 
-Nothing here has to be believed: what comes out is a guess for `exact_multipliers.py`. Where samples are tied or too
+Nothing here has to be believed: what comes out is a guess for `exact/multipliers.py`. Where samples are tied or too
 many change sides, it gives up.
 """
 
@@ -20,8 +20,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.svm.arrays import Bools, Floats, Ints
-from maxrr.svm.margin_system import MarginSystem
-from maxrr.svm.race import Race
+from maxrr.svm.search.margin_system import MarginSystem
+
+# Distances that change linearly with time, and which of them is the first to vanish.
+
+
+class Race:
+    """Distances, and how fast they change; infinite ones take no part.
+
+    >>> race = Race(np.array([3.0, 1.0, 2.0]))
+    >>> race.speed[:] = -1.0, 1.0, -2.0
+    >>> race.first()
+    (1.0, 2)
+    """
+
+    def __init__(self, distance: Floats) -> None:
+        self.distance, self.speed = distance, np.zeros_like(distance)
+
+    def first(self) -> tuple[float, int]:
+        """How long it takes until a distance vanishes, and which: at once for one below zero; −1 if none does."""
+        nearing = (self.speed < 0.0).nonzero()[0]
+        if not len(nearing):
+            return np.inf, -1
+        lengths = self.distance[nearing] / self.speed[nearing]
+        number = lengths.argmax()
+        return max(-float(lengths[number]), 0.0), int(nearing[number])
+
+    def advance(self, length: float) -> None:
+        self.distance += length * self.speed
+
 
 OUTSIDE, MARGIN, INSIDE = 1.0, 0.0, -1.0  # on which side of the margin
 DRIFTED, FINE = 1e-7, 1e-11  # margins that are off by more than this, on the way and at its end

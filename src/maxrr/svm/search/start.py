@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maxrr.parallel import Engine
-from maxrr.svm import newton
 from maxrr.svm.arrays import Floats, Ints
-from maxrr.svm.bands import NOTHING, Band, trial_at
-from maxrr.svm.deciding import sums
-from maxrr.svm.light import Light
+from maxrr.svm.exact.deciding import sums
 from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Samples, Trial
-from maxrr.svm.working_set import REACH, for_each_head
+from maxrr.svm.search import newton
+from maxrr.svm.search.bands import NOTHING, Band, trial_at
+from maxrr.svm.search.light import Light
+from maxrr.svm.search.working_set import REACH, for_each_head
 
 ENOUGH = 4000  # samples for a guess,
 PER_FEATURE = 8  # or so many for each feature,

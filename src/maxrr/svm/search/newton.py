@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 from maxrr.svm.arrays import AnyArray, combined, is_numpy, namespace, solve_positive, times, wide
-from maxrr.svm.light import LEAST, MOST, WIDE, Light, noise
+from maxrr.svm.search.light import LEAST, MOST, WIDE, Light, noise
 
 MOST_STEPS = 60
 ROUNDING = 4e-16  # of a sum, relative to its terms

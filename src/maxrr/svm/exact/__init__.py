@@ -1,0 +1,1 @@
+"""Decides a head: exact arithmetic, and bounds that are proved."""
