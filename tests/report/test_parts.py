@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from maxrr.report.charts import Group, bar, fingerprint, shares, tag, unit_histogram
+from maxrr.report.charts import bar, fingerprint, shares, unit_histogram
+from maxrr.report.marks import Group, tag
 from maxrr.report.pictures import contact_sheet, drawn, sheet
 from tests.report.reading import all_of, collapsed, read
 

@@ -1,8 +1,8 @@
-"""The attacks: signals of single records, the paper's threshold, LiRA, RMIA, and what an extractor's features give away.
+"""The attacks: signals of single records, the paper's threshold, LiRA, RMIA, and what features give away.
 
-A signal is one number per record that tells members from others, from what a model's probabilities say about it. Signals
-take probabilities of shape (records, classes), whose rows sum to 1, and most take the true labels as indices of columns.
-Members tend to have a small cross-entropy, entropy and modified entropy, and a large logit.
+A signal is one number per record that tells members from others, from what a model's probabilities say about it.
+Signals take probabilities of shape (records, classes), whose rows sum to 1, and most take the true labels as indices of
+columns. Members tend to have a small cross-entropy, entropy and modified entropy, and a large logit.
 
 The complement 1 − p of a row's largest probability is summed from the other classes: where p rounds to 1 it still
 tells records apart. Probabilities and complements below `FLOOR` count as `FLOOR`, so that every signal is finite.

@@ -8,7 +8,8 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from maxrr.report import pictures
-from maxrr.report.charts import KINDS, bar, fingerprint, shares, unit_histogram
+from maxrr.report.charts import bar, fingerprint, shares, unit_histogram
+from maxrr.report.marks import KINDS
 from maxrr.report.page import render
 from maxrr.report.receipts import date, in_words
 from maxrr.unlearning import Plan, Receipt, Replay

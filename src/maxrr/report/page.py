@@ -11,7 +11,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Un
 from markupsafe import Markup
 
 from maxrr.report import words
-from maxrr.report.charts import KINDS, swatch
+from maxrr.report.marks import KINDS, swatch
 
 GENERATOR = '<meta name="generator" content="maxrr">'  # as the layout has it
 FILTERS = (

@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from maxrr.report.charts import tag
+from maxrr.report.marks import tag
 
 Ink = tuple[int, int, int]
 

@@ -22,10 +22,10 @@ __all__ = [
 if typing.TYPE_CHECKING:
     from maxrr.svm.arrays import Array
     from maxrr.svm.calibration import PlattScaling, fit_platt
+    from maxrr.svm.certificate import EXACT, FORM, Certificate
     from maxrr.svm.estimator import ConvergenceError, FlatHeadWarning, LinearSVM
     from maxrr.svm.heads import Work
     from maxrr.svm.influence import Influence, influential_in
-    from maxrr.svm.problem import EXACT, FORM, Certificate
 else:  # a certificate or the form of bytes needs no solver
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "arrays": ("Array",),

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from maxrr.files import write_atomically
 from maxrr.svm.arrays import Bools, Floats, Ints
-from maxrr.svm.problem import Certificate, Head
+from maxrr.svm.certificate import Certificate
+from maxrr.svm.problem import Head
 
 ENDING = ".head.npz"
 UNFINISHED = ".maxrr-*.tmp"  # what `write_atomically` leaves behind when it is killed

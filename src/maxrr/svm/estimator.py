@@ -29,10 +29,11 @@ from maxrr.svm.arrays import (
     to_numpy,
     written,
 )
+from maxrr.svm.certificate import Certificate
 from maxrr.svm.checkpoint import Checkpoint
 from maxrr.svm.device import asked_for
 from maxrr.svm.heads import Solution, Work, heads_needed
-from maxrr.svm.problem import Certificate, ClassWeight, Head, Samples, weigh
+from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 from maxrr.svm.schemes import Scheme, check, choose, move, solve
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time

@@ -20,8 +20,9 @@ from maxrr.parallel import Engine, EngineLike, InProcess, Processes, WorkerLostE
 from maxrr.progress import Progress
 from maxrr.svm import pairs, validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
+from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import from_guess, from_scratch, heads_needed
-from maxrr.svm.problem import Certificate, ClassWeight, Penalties, Samples, weigh
+from maxrr.svm.problem import ClassWeight, Penalties, Samples, weigh
 from maxrr.svm.schemes import Scheme, check
 from maxrr.svm.search.start import Guess
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from maxrr.svm import validation
 from maxrr.svm.arrays import Bools, Floats, Ints
+from maxrr.svm.certificate import Certificate
 from maxrr.svm.estimator import FittedState, LinearSVM
 from maxrr.svm.heads import Solution, Work, heads_needed
-from maxrr.svm.problem import Certificate, ClassWeight, Head, Samples, weigh
+from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maxrr.svm.arrays import Bools, Floats, Ints, marked, on_accelerator
+from maxrr.svm.certificate import Certificate
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.enclosure import UP, Enclosure, Published, enclose, publish
 from maxrr.svm.exact.fixed_point import Fixed, combination, integers, signed_sum
 from maxrr.svm.exact.multipliers import Polished, Search, UnpolishedError
 from maxrr.svm.exact.turning import ends
 from maxrr.svm.limits import NO_EXPONENT
-from maxrr.svm.problem import Certificate, Head, InsideSum, Samples, Trial
+from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.screening import Screen
 
 UNIT = 2.0**-53
