@@ -25,8 +25,7 @@ if typing.TYPE_CHECKING:
 else:  # numbers and receipts in words need no figures
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "audit": ("audit_page",),
-        "demo": ("demo_page",),
+        "demo": ("RequestStory", "Story", "demo_page", "kinds_of"),
         "dossier": ("OtherVersion", "dossier_in", "dossier_page", "require_same_page"),
         "page": ("is_report",),
-        "story": ("RequestStory", "Story", "kinds_of"),
     })  # fmt: skip
