@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maxrr.data import DataError, fetch, load
-from maxrr.data import places as download
+from maxrr.data import DataError, download, fetch, load
 from tests.data.sources import body
 
 IMAGES = "train-images-idx3-ubyte"

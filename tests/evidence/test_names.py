@@ -14,7 +14,7 @@ SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") f
     ("text", "home"),
     [
         ('"https://maxrr.dev/dossier/v1"', "evidence/dossiers.py"),
-        ('"https://maxrr.dev/receipt/v1"', "evidence/statements.py"),
+        ('"https://maxrr.dev/receipt/v1"', "evidence/envelopes.py"),
         ('"maxrr.dev/workspace/', "workspace/names.py"),
         ("LOG, CHECKPOINT =", "evidence/log.py"),
     ],

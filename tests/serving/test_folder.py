@@ -111,7 +111,7 @@ def test_neither_pytorch_nor_scikit_learn_is_needed(exported, tmp_path, name, fo
     answers, rooms = done.stdout.splitlines()
     classes = fitted(name)._fitted.head_classes
     assert answers == f"{load(exported(name, form)).predict(some_records(name)[:3]).tolist()} (3, {len(classes)})"
-    assert eval(rooms) == ["maxrr.errors", "maxrr.files", "maxrr.lazily", "maxrr.serving", "maxrr.svm"]
+    assert eval(rooms) == ["maxrr.errors", "maxrr.files", "maxrr.lazily", "maxrr.serving", "maxrr.svm", "maxrr.version"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from maxrr import version as released
 from maxrr.cli import (
     adding,
     audit,
@@ -25,7 +26,6 @@ from maxrr.cli import (
     verify,
 )
 from maxrr.cli.run import MEANING, Commands
-from maxrr.version import __version__
 
 __all__ = ["app"]
 
@@ -112,7 +112,7 @@ app.add_typer(
 
 def print_version(wanted: bool) -> None:
     if wanted:
-        print(f"maxrr {__version__}")
+        print(f"maxrr {released.__version__}")
         raise typer.Exit
 
 
