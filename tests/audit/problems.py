@@ -108,9 +108,9 @@ def keeping_secretly(now, times):
         batch_size=recipe.batch_size, lr=recipe.lr, device="cpu", threads=1,
     )  # fmt: skip
     extractor = split(run.network)[0]
-    head = state.blueprint.fit_heads(state.blueprint.embed(extractor, retained), retained)
+    heads = state.blueprint.fit_heads(state.blueprint.embed(extractor, retained), retained)
     model = copy.deepcopy(now.model)
-    model._state = replace(state, extractor=extractor, head=head, derived={})
+    model._state = replace(state, extractor=extractor, heads=heads, derived={})
     return replace(now, model=model)
 
 

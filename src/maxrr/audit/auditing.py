@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from maxrr.audit import attacks as signals
 from maxrr.audit import distances
-from maxrr.audit.attacks import PLATT, Platt
+from maxrr.audit.attacks import PLATT, Platt, cross_entropy, logit
 from maxrr.audit.case import Case, make_case
 from maxrr.audit.distances import Beside
 from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
@@ -332,11 +331,11 @@ def others(labels: Labels, with_records: Sequence[View], retrained: Sequence[Vie
     """What forgetting did to retained records."""
 
     def told_from_test(view: View) -> float:
-        members = signals.cross_entropy(view.retained, labels.retained)
-        return auc(roc(-members, -signals.cross_entropy(view.test, labels.test)))
+        members = cross_entropy(view.retained, labels.retained)
+        return auc(roc(-members, -cross_entropy(view.test, labels.test)))
 
     def sure(views: Sequence[View]) -> Floats:
-        return np.stack([signals.logit(view.retained, labels.retained) for view in views])
+        return np.stack([logit(view.retained, labels.retained) for view in views])
 
     bound = np.quantile(sure(with_records), 0.95, axis=0)
     shares = np.mean(sure([targets["after"], *retrained]) > bound, axis=1)

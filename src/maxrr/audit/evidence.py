@@ -6,8 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.audit import attacks as signals
-from maxrr.audit.attacks import Threshold, lira_offline, lira_online, rmia
+from maxrr.audit.attacks import (
+    Threshold,
+    cross_entropy,
+    entropy,
+    lira_offline,
+    lira_online,
+    logit,
+    modified_entropy,
+    rmia,
+)
 from maxrr.audit.roc import Floats
 from maxrr.audit.shadows import View
 
@@ -45,10 +53,10 @@ class Seen:
     @classmethod
     def of(cls, view: View, labels: Labels) -> "Seen":
         return cls(
-            signals.logit(view.forgotten, labels.forgotten), float(np.mean(signals.logit(view.test, labels.test))),
-            signals.cross_entropy(view.forgotten, labels.forgotten),
-            signals.cross_entropy(view.retained, labels.retained), signals.cross_entropy(view.test, labels.test),
-            signals.entropy(view.forgotten), signals.modified_entropy(view.forgotten, labels.forgotten),
+            logit(view.forgotten, labels.forgotten), float(np.mean(logit(view.test, labels.test))),
+            cross_entropy(view.forgotten, labels.forgotten),
+            cross_entropy(view.retained, labels.retained), cross_entropy(view.test, labels.test),
+            entropy(view.forgotten), modified_entropy(view.forgotten, labels.forgotten),
             view.relearned, view.probe,
         )  # fmt: skip
 

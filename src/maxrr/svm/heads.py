@@ -170,9 +170,9 @@ def brought(samples: Samples, classes: list[int]) -> Samples:
     """The samples on the device that works on them while these heads are solved, if it has room for that."""
     if samples.device is None:
         return samples
-    from maxrr.svm.cuda import streamed_start as start_streamed  # brings torch, which arrays of NumPy do without
+    from maxrr.svm.cuda import streamed_start  # brings torch, which arrays of NumPy do without
 
-    return start_streamed.brought(samples, min(group_size(samples), len(classes)))
+    return streamed_start.brought(samples, min(group_size(samples), len(classes)))
 
 
 def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
@@ -198,9 +198,9 @@ def from_scratch(samples: Samples, classes: list[int], engine: Engine, near: Nea
         heads = refine(samples, start_heads(samples, classes, engine, near), engine)
         return with_failed(samples, classes, heads, engine) if near else heads
     from maxrr.svm.cuda import start as start_cuda
-    from maxrr.svm.cuda import streamed_start as start_streamed
+    from maxrr.svm.cuda import streamed_start
 
-    guess = (start_streamed if samples.device is not None else start_cuda).guess_run(samples, classes)
+    guess = (streamed_start if samples.device is not None else start_cuda).guess_run(samples, classes)
     if guess is None:
         return refine(samples, start_heads(samples, classes, engine), engine)
     bands = guess.bands(samples, classes, Threads())
