@@ -136,7 +136,7 @@ def test_nobody_can_be_asked(shell: Shell, digits: Path, monkeypatch: pytest.Mon
 
 
 def test_what_was_shown_is_what_is_done(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request is looked up and planned once."""
+    """What is decided again when the plan is carried out is the same."""
     from maxrr.unlearning import model
     from maxrr.unlearning.plans import make_plan
     from maxrr.workspace import workspace

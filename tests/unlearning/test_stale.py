@@ -157,3 +157,15 @@ def test_a_plan_is_carried_out_for_the_records_it_was_made_for(model):
     with pytest.raises(Stale, match="it was changed"):
         model.execute(replace(plan, request=other.request))
     assert model.execute(plan).requested == 1
+
+
+def test_a_plan_travels_between_processes(model):
+    """Nothing but the plan has to come along: what it says is decided again where it is carried out."""
+    core, influential, _ = kinds(model, table())
+    for made in (
+        model.plan([core[0], influential[0]], core_policy="retrain"), model.plan_replace(influential[1], NEW),
+    ):  # fmt: skip
+        travelled = pickle.loads(pickle.dumps(made))
+        assert copy.deepcopy(model).execute(travelled).reason == made.reason
+        with pytest.raises(Stale):
+            model.execute(replace(travelled, heads=made.heads + 1))

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import torch
 
-from maxrr.errors import Stale
 from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import FORM
@@ -16,7 +15,7 @@ from maxrr.svm.problem import changed
 from maxrr.unlearning import flat_heads, state
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.hashes import weights_by_hmac
-from maxrr.unlearning.plans import Plan, seal
+from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt, claim_of, lasting
 from maxrr.unlearning.returning import let_in
 from maxrr.unlearning.state import Fitted
@@ -27,27 +26,18 @@ Commit = Callable[[Fitted, Receipt], None]
 
 
 def execute(
-    before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, made_here: bool = False,
-    engine: EngineLike = None,
+    before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, engine: EngineLike = None
 ) -> Receipt:  # fmt: skip
     """Do what the plan says, and overwrite what the state before held of the records that leave.
 
-    A plan that the caller has just made of this state (`made_here`) needs no seal. Where extractors of several shards
-    are trained again, the workers of the engine do it.
+    The plan must be one of this state, just made or found current. Where extractors of several shards are trained
+    again, the workers of the engine do it.
 
-    A plan for another state is `Stale`, a refused one is raised as `Refused`. Heads that become flat by it, shards that
-    come to have too little to be trained on, and copies that are let in, are warned about in the name of the caller's
-    caller.
+    A refused plan is raised as `Refused`. Heads that become flat by it, shards that come to have too little to be
+    trained on, and copies that are let in, are warned about in the name of the caller's caller.
     """
     started = time.perf_counter()
-    if not isinstance(plan, Plan):
-        raise TypeError(f"execute takes a plan, as plan(…) gives it, not {plan!r:.80}")
     request = plan.request
-    if not made_here and plan.state != seal(before, plan):
-        raise Stale(
-            "this plan is for another state of the model: something was forgotten, replaced, added or fitted since, or "
-            "it is another model's, or it was changed. Nothing was changed: plan again"
-        )
     if plan.refusal:
         raise plan._refused()
     overrides = let_in(request.copies, request.allow_copies)

@@ -50,7 +50,7 @@ from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.matching import to_predict
-from maxrr.unlearning.plans import Plan, make_plan
+from maxrr.unlearning.plans import Plan, check_current, make_plan, named
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
 from maxrr.unlearning.requests import REFUSE, Technique
@@ -615,7 +615,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             No record is about one of the subjects; of one who was forgotten it says when.
         """
         with self._lock:
-            return make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy))
+            request = look_up(self._fitted, ids, subjects, core_policy)
+            return named(self._fitted, make_plan(self._fitted, request))
 
     def plan_replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -645,7 +646,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
-            return make_plan(self._fitted, request)
+            return named(self._fitted, make_plan(self._fitted, request))
 
     def plan_add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
@@ -673,7 +674,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             given = to_add(self._fitted, X, y, ids, subjects, sample_weight)
-            return make_plan(self._fitted, look_up_for_adding(self._fitted, given, allow_copies))
+            request = look_up_for_adding(self._fitted, given, allow_copies)
+            return named(self._fitted, make_plan(self._fitted, request))
 
     def execute(self, plan: Plan, *, progress: Progress | None = None) -> Receipt:
         """Do what a plan of this model says, whole or not at all.
@@ -700,6 +702,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved without the records.
         """
         with self._lock:
+            check_current(self._fitted, plan)
             return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
 
     def unlearn(
@@ -742,8 +745,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved without the records.
         """
         with self._lock:
-            plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy), sealed=False)
-            return execute(self._fitted, plan, self._take_over, progress, made_here=True, engine=self.engine)
+            plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy))
+            return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
 
     def replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -791,8 +794,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
-            plan = make_plan(self._fitted, request, sealed=False)
-            return execute(self._fitted, plan, self._take_over, progress, made_here=True, engine=self.engine)
+            plan = make_plan(self._fitted, request)
+            return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
@@ -837,8 +840,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             given = to_add(self._fitted, X, y, ids, subjects, sample_weight)
-            plan = make_plan(self._fitted, look_up_for_adding(self._fitted, given, allow_copies), sealed=False)
-            return execute(self._fitted, plan, self._take_over, progress, made_here=True, engine=self.engine)
+            plan = make_plan(self._fitted, look_up_for_adding(self._fitted, given, allow_copies))
+            return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
 
     def _take_over(self, after: Fitted, receipt: Receipt) -> None:
         self._state = after

@@ -107,7 +107,7 @@ def without_newer(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Pl
         now = max(now, datetime.strptime(lost.since, MOMENT) + timedelta(microseconds=1))
     time = now.strftime(MOMENT)
     loss = Loss(time, reason, origin_of(store.token, lost.since), lost.receipts, lost.root, fitted.requests)
-    plan = make_plan(fitted, look_up(fitted, fitted.records.ids[:0], None, REFUSE), sealed=False)
+    plan = make_plan(fitted, look_up(fitted, fitted.records.ids[:0], None, REFUSE))
     plan = replace(
         plan, action=Action.nothing, guarantee=Guarantee.untouched,
         reason="a newer copy of the workspace was lost: the model stays as it is, and another log begins",

@@ -36,13 +36,9 @@ class Together:
     answers: list[Receipt | Refused] = field(default_factory=list)
 
     def carry_out(
-        self, plan: Plan, signer: Signer, progress: Progress | None, commit: Commit | None = None, *,
-        made_here: bool = True,
+        self, plan: Plan, signer: Signer, progress: Progress | None, commit: Commit | None = None
     ) -> Receipt:  # fmt: skip
-        """Do what a plan for the present state says, and commit that and what was done before, if it is the last.
-
-        A plan that somebody else has made has to have its seal.
-        """
+        """Do what a plan for the present state says, and commit that and what was done before, if it is the last."""
         before = self.now
 
         def take(after: Fitted, receipt: Receipt) -> None:
@@ -51,13 +47,13 @@ class Together:
             if commit is not None:
                 commit(after, self.done)
 
-        return execute(before, plan, take, progress, made_here=made_here)
+        return execute(before, plan, take, progress)
 
     def answer(self, requests: Iterable[Asked], signer: Signer, progress: Progress | None) -> None:
         """Carry out requests, each looked up in the state that the ones before it have left. Some may be refused."""
         for look_up in requests:
             try:
-                plan = make_plan(self.now, look_up(self.now), sealed=False)
+                plan = make_plan(self.now, look_up(self.now))
                 self.answers.append(self.carry_out(plan, signer, progress))
             except Refused as refused:
                 self.answers.append(refused)

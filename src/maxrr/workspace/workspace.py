@@ -33,7 +33,7 @@ from maxrr.unlearning.facts import named_in, network_facts
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.model import to_add
-from maxrr.unlearning.plans import make_plan
+from maxrr.unlearning.plans import check_current, make_plan
 from maxrr.unlearning.requests import REFUSE, Technique
 from maxrr.unlearning.returning import returning
 from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
@@ -543,7 +543,8 @@ class Workspace:
             It is the plan of a request that is refused.
         """
         with self._asked(), self._at_hand(records) as fitted:
-            return self._execute(fitted, plan, progress, source, made_here=False)
+            check_current(fitted, plan)
+            return self._execute(fitted, plan, progress, source)
 
     def unlearn(
         self, ids: Ids | None = None, *, subjects: Ids | None = None, core_policy: str | Technique = REFUSE,
@@ -580,7 +581,7 @@ class Workspace:
             The network is needed, and is the caller's own code: give it to `open`.
         """
         with self._asked(), self._at_hand(records) as fitted:
-            plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy), sealed=False)
+            plan = make_plan(fitted, look_up(fitted, ids, subjects, core_policy))
             return self._execute(fitted, plan, progress)
 
     def unlearn_each(
@@ -671,7 +672,7 @@ class Workspace:
             if not len(ids):
                 self._take_over(adopted, before)
                 return None
-            plan = make_plan(adopted, look_up(adopted, ids, None, core_policy), sealed=False)
+            plan = make_plan(adopted, look_up(adopted, ids, None, core_policy))
             plan = said_so(plan, later)
             return Together(adopted, before).carry_out(plan, self._signer, progress, self._take_over)
 
@@ -765,7 +766,7 @@ class Workspace:
         """
         with self._asked(), self._at_hand(records) as fitted:
             request = look_up_for_replacing(fitted, id, inputs, label, core_policy, allow_copies)
-            return self._execute(fitted, make_plan(fitted, request, sealed=False), progress)
+            return self._execute(fitted, make_plan(fitted, request), progress)
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
@@ -805,7 +806,7 @@ class Workspace:
         with self._asked():
             fitted = self._fitted
             request = look_up_for_adding(fitted, to_add(fitted, X, y, ids, subjects, sample_weight), allow_copies)
-            return self._execute(fitted, make_plan(fitted, request, sealed=False), progress, source)
+            return self._execute(fitted, make_plan(fitted, request), progress, source)
 
     def replay(self, receipt: Receipt, records: Dataset) -> Replay:
         """Train again on the retained records in a fresh process, and compare. See `maxrr.unlearning.replay`.
@@ -1355,12 +1356,11 @@ class Workspace:
         yield fitted
 
     def _execute(
-        self, fitted: Fitted, plan: Plan, progress: Progress | None, source: Mapping[str, str] | None = None, *,
-        made_here: bool = True,
+        self, fitted: Fitted, plan: Plan, progress: Progress | None, source: Mapping[str, str] | None = None
     ) -> Receipt:  # fmt: skip
         """Do what a plan says, and commit."""
         take_over = partial(self._take_over, source=source)
-        return Together(fitted).carry_out(plan, self._signer, progress, take_over, made_here=made_here)
+        return Together(fitted).carry_out(plan, self._signer, progress, take_over)
 
     def _take_over(
         self, after: Fitted, done: Sequence[CarriedOut], source: Mapping[str, str] | None = None

@@ -1,0 +1,181 @@
+"""Why a plan says what it says: the reason in words, or why a request is refused and what to ask for instead."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from maxrr.unlearning import flat_heads
+from maxrr.unlearning.actions import Action
+from maxrr.unlearning.effects import CoreAfter, Effect
+from maxrr.unlearning.guarantees import Guarantee
+from maxrr.unlearning.requests import KEEP, RETRAIN, Request
+from maxrr.unlearning.state import Fitted
+
+
+def why(
+    action: Action, guarantee: Guarantee, request: Request, effect: Effect, fitted: Fitted, then: CoreAfter
+) -> str:  # fmt: skip
+    """The reason in words."""
+    core, left = len(request.core_rows), request.left_in_extractor
+    if request.adds:
+        return why_adding(request, fitted)
+    if action is Action.nothing:
+        return why_nothing(left)
+    if action is Action.retrain:
+        by_seed = "the recorded seed" if len(then.shards) == 1 else "the recorded seeds"
+        said = f"{why_retrained(core, left, fitted, then)}, with {by_seed}, and the heads are fitted anew"
+    elif guarantee is Guarantee.untouched:
+        said = "no requested record is core or influential: the model stays as it is, and the records are erased"
+    elif guarantee is Guarantee.refit:
+        said = f"{influential(effect, fitted)}: the heads are those that a fit on the retained records gives"
+        said += extractor_stays(fitted)
+    else:
+        said = what_stays(action, core, left)
+        said += "; that is not the same as training without them, so an audit is due"
+    return said if request.added is None else said + shaped(action, request, fitted)
+
+
+def why_adding(request: Request, fitted: Fitted) -> str:
+    """What records do that are added."""
+    assert request.added is not None
+    records, seen = len(request.added), fitted.records.labels[fitted.core]
+    elsewhere = fitted.blueprint.frozen or fitted.left_in_extractor  # it saw records that are not here
+    classes = 0 if elsewhere else len(np.setdiff1d(request.added.labels, seen))
+    said = f"{records:,} {'record is' if records == 1 else 'records are'} added: the heads become those that a fit on "
+    said += f"all records gives{extractor_stays(fitted)}"
+    if classes:
+        said += f"; it knows no record of {classes} {'class' if classes == 1 else 'classes'} of these"
+    return said
+
+
+def extractor_stays(fitted: Fitted) -> str:
+    """That nothing happens to the extractor; nothing where the records are embeddings and there is none."""
+    return "" if fitted.blueprint.embeddings else ", and the extractor stays as it is"
+
+
+HEADS = {
+    Action.erase: "the heads do not depend on the records",
+    Action.move: "the heads are fitted without the records",
+    Action.more: "the heads are fitted without the old record",
+    Action.technique: "the heads are fitted without the records",
+}
+"""What becomes of the heads where something of the records stays in the model."""
+
+
+def why_nothing(left: int) -> str:
+    """Why there is nothing to do, and what stays in the model all the same."""
+    said = "every requested record is forgotten already: nothing is left to do"
+    if left:
+        said += f" under this policy, but the extractor keeps what it learned from {left:,} of them"
+    return said
+
+
+def why_retrained(core: int, left: int, fitted: Fitted, then: CoreAfter) -> str:
+    """Which of the records are in the extractor, so that it is trained again; or which of several are."""
+    count = fitted.blueprint.sharding.count
+    if count > 1:
+        some = len(then.shards)
+        said = of_the_records(core) + " core" if core else kept_of(left)
+        said += f": {some:,} of {count:,} extractors {'is' if some == 1 else 'are'} trained again without the records"
+        if then.due and core:
+            said += f", {then.due:,} of them because of others that were forgotten before"
+        bare = len(then.untrained)
+        if bare:
+            keep = "1 of them keeps its" if bare == 1 else f"{bare:,} of them keep their"
+            said += f" ({keep} first weights: no records of two classes are left to train on)"
+        return said
+    if core:
+        return f"{of_the_records(core)} core: the extractor is trained again without the records"
+    return f"{kept_of(left)}: it is trained again without the records"
+
+
+def influential(effect: Effect, fitted: Fitted) -> str:
+    """How many of the records are influential, where none is core."""
+    if not effect.influential:
+        return "none of the records is core or influential"
+    flat = f" ({flat_heads.counted(len(fitted.flat))})" if fitted.flat else ""
+    return f"{of_the_records(effect.influential)} influential, none is core{flat}"
+
+
+def what_stays(action: Action, core: int, left: int) -> str:
+    """What an answer that is not exact leaves in the model, and what becomes of the heads."""
+    if action is Action.technique:
+        return f"{of_the_records(core)} core: the caller's technique makes another extractor, and {HEADS[action]}"
+    if core:
+        them = "it" if core == 1 else "them"
+        return f"{of_the_records(core)} core: the extractor keeps what it learned from {them}, and {HEADS[action]}"
+    return f"{kept_of(left)}, and {HEADS[action]}"
+
+
+def kept_of(left: int) -> str:
+    """That forgotten records are still in the extractor."""
+    records = "1 record that is" if left == 1 else f"{left:,} records that are"
+    return f"the extractor keeps what it learned from {records} forgotten already"
+
+
+def shaped(action: Action, request: Request, fitted: Fitted) -> str:
+    """What the record that takes the place of another shapes."""
+    if action is Action.retrain and fitted.blueprint.decides_each:
+        return "; the new record takes its place in both, as in a fit of the corrected data"
+    if fitted.blueprint.decides_each and not len(request.core_rows):
+        return "; the new record shapes the heads alone"
+    return "; the new record shapes the heads, and the extractor not before the next fit"
+
+
+def of_the_records(count: int) -> str:
+    """How many, as a sentence begins.
+
+    >>> of_the_records(1), of_the_records(2)
+    ('1 of the records is', '2 of the records are')
+    """
+    return f"{count:,} of the records {'is' if count == 1 else 'are'}"
+
+
+# Why not
+
+
+def why_not(
+    action: Action, fitted: Fitted, request: Request, effect: Effect, then: CoreAfter
+) -> tuple[str, list[Request]] | None:
+    """Why a request is not carried out, and what could be asked for instead; None if it is carried out."""
+    if request.unknown:
+        some = ", ".join(map(repr, request.unknown[:5]))
+        own = "strings" if fitted.records.ids.dtype.kind == "U" else "integers"
+        other = isinstance(request.unknown[0], str) != (own == "strings")
+        check = f"the ids of this model are {own}" if other else "check the ids (records for testing are in no model)"
+        return f"no record has id {some}: {check}; nothing else of the request is done either", []
+    if not len(request.rows) and not request.already_forgotten and not request.adds:
+        return "the request names no records", []
+    names = [fitted.records.class_names[label] for label in effect.labels_left]
+    if len(names) < 2:
+        left = f"only class {names[0]!r}" if names else "no records"
+        return f"this would leave {left}: a classifier needs two classes. Delete the model instead", []
+    if action is Action.refuse:
+        core = of_the_records(len(request.core_rows))
+        ways = (KEEP,) if fitted.blueprint.frozen else (RETRAIN, KEEP)
+        return f"{core} core, which this policy refuses", [replace(request, core_policy=other) for other in ways]
+    if action is Action.retrain and fitted.blueprint.frozen:
+        return (
+            "the extractor was trained elsewhere, on some of the records, and cannot be trained again here without them"
+        ), [replace(request, core_policy=KEEP)]
+    if action is Action.retrain and len(np.unique(then.labels)) < 2:
+        return (
+            "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
+        ), []
+    if action is Action.retrain and (missing := too_few_outputs(fitted, then)):
+        return missing, [replace(request, core_policy=KEEP)]
+    return None
+
+
+def too_few_outputs(fitted: Fitted, then: CoreAfter) -> str:
+    """That the network cannot be trained on a class that is new to the core; nothing where it can."""
+    if not len(np.setdiff1d(then.labels, fitted.records.labels[fitted.core])):
+        return ""
+    classes = max(len(np.unique(then.labels[then.shard == shard])) for shard in then.shards)
+    outputs = fitted.blueprint.for_classes(classes).outputs
+    if outputs >= classes:
+        return ""
+    return (
+        f"the core would have {classes} classes, one of them new to it, and the network has {outputs} outputs: fit "
+        "again with a network that has one for each class"
+    )
