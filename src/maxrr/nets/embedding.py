@@ -6,7 +6,6 @@ other. Copies, because what is no record, such as a sequence of length zero, som
 """
 
 import copy
-import hashlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -19,19 +18,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
-from maxrr.data.checks import blocks as data_blocks
 from maxrr.files import write_atomically
-from maxrr.nets import feature_file
-from maxrr.nets.architecture import architecture
-from maxrr.nets.feature_file import Stretch
 from maxrr.nets.records import Inputs, as_tensors, call, device_on, each, ready
-from maxrr.nets.run_store import as_array
 from maxrr.nets.seeding import pinned
 from maxrr.parallel import Engine, EngineLike, Ray, Threads, engine_from
 from maxrr.parallel.parcels import by_path, opened
 from maxrr.progress import Progress
 
 T = TypeVar("T")
+Stretch = tuple[int, int]
+"""The number of a first record, and of the one after the last."""
 
 BY_ROUNDING = 1e-5  # of a record's largest feature; float32 rounds to 6e-8, and a deep network adds that up
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
@@ -64,9 +60,7 @@ def embed(
     engine : optional
         Where records are embedded, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
         default on this machine, as for up to 16,384 records on the CPU. On the CPU the features are the same from
-        every engine, on machines of the same kind. Records in a memory map are read from its file. With `out` workers
-        write to a file beside it, named `.part`, which all nodes must see; what is done stands in another, named
-        `.journal`, so that work that was interrupted, or killed, is called again and goes on from there.
+        every engine, on machines of the same kind. Records in a memory map are read from its file.
 
     Returns
     -------
@@ -77,29 +71,36 @@ def embed(
     ------
     ValueError
         The extractor gives no vector per record, or numbers that are not finite, or its features of a record depend on
-        the other records of a batch; or what an interrupted call has left beside `out` is of another extractor, or of
-        other records.
+        the other records of a batch.
     """
     chosen = engine_from(engine)
-    place = device_on(chosen, device)
-    if not len(dataset):
+    place, count = device_on(chosen, device), len(dataset)
+    if not count:
         raise ValueError("there are no records to embed")
-    if chosen is not None and worth_sending(chosen, len(dataset), place):
-        with chosen.kept() as kept:
-            return embed_on(kept, extractor, dataset, place, None if out is None else Path(out).absolute(), progress)
-    with closing(blocks_of(extractor, dataset.inputs, dataset.ids, place, (0, len(dataset)))) as blocks:
-        found = counted(blocks, len(dataset), progress)
-        return np.concatenate(list(found)) if out is None else stored_as(found, len(dataset), Path(out))
+    if chosen is not None and worth_sending(chosen, count, place):
+        rows = rows_by(chosen, extractor, dataset, place)
+    else:
+        rows = blocks_of(extractor, dataset.inputs, dataset.ids, place, (0, count))
+    with closing(rows):
+        found = counted(rows, count, progress)
+        return np.concatenate(list(found)) if out is None else stored_as(found, count, Path(out))
 
 
-def stored_as(blocks: Iterator[NDArray[Any]], count: int, path: Path) -> NDArray[Any]:
+def stored_as(parts: Iterator[NDArray[Any]], count: int, path: Path) -> NDArray[Any]:
     """The features of so many records in a `.npy` file, as a memory map of it."""
 
     def write(file: BinaryIO) -> None:
-        for number, rows in enumerate(blocks):
-            if number == 0:
+        first: NDArray[Any] | None = None
+        for rows in parts:
+            if first is None:
+                first = rows
                 header = {"descr": rows.dtype.str, "fortran_order": False, "shape": (count, rows.shape[1])}
                 np.lib.format.write_array_header_1_0(file, header)
+            if (rows.dtype, rows.shape[1]) != (first.dtype, first.shape[1]):
+                raise ValueError(
+                    f"the extractor gives {first.shape[1]} features of type {first.dtype} for some records, and "
+                    f"{rows.shape[1]} of type {rows.dtype} for others"
+                )
             file.write(rows.tobytes())
 
     write_atomically(path, write)
@@ -132,33 +133,12 @@ def worth_sending(engine: Engine, count: int, place: torch.device) -> bool:
     return isinstance(engine, Ray) if place.type == "cuda" else count > STRETCH * BLOCKS["cpu"]
 
 
-def embed_on(
-    engine: Engine, extractor: nn.Module, dataset: Dataset, place: torch.device, out: Path | None,
-    progress: Progress | None,
-) -> NDArray[Any]:  # fmt: skip
-    """As `embed`, by the workers of an engine."""
-    block, count = BLOCKS[place.type], len(dataset)
-    starts = range(0, count, STRETCH * block)
-    stretches = [(first, min(first + STRETCH * block, count)) for first in starts]
+def rows_by(engine: Engine, extractor: nn.Module, dataset: Dataset, place: torch.device) -> Generator[NDArray[Any]]:
+    """The features of all records in order, a stretch at a time, by the workers of an engine."""
+    count, size = len(dataset), STRETCH * BLOCKS[place.type]
+    stretches = [(first, min(first + size, count)) for first in range(0, count, size)]
     network = copy.deepcopy(extractor).cpu()
-    given = network, by_path(dataset.inputs), dataset.ids, place.type
-    if out is not None:
-        kind = {
-            "extractor": weights_hash(network),
-            "records": inputs_hash(dataset.inputs),
-            "device": place.type,
-            "version of PyTorch": torch.__version__,
-            "stretches": STRETCH * block,
-        }
-        feature_file.write(engine, rows_of, stretches, block, given, kind, out, progress)
-        stored: NDArray[Any] = np.load(out, mmap_mode="r", allow_pickle=False)
-        return stored
-    found: dict[int, NDArray[Any]] = {}
-    for number, rows in feature_file.finished(engine, rows_of, stretches, given):
-        found[number] = rows
-        if progress is not None:
-            progress("embedding", sum(map(len, found.values())), count)
-    return np.concatenate([found[number] for number in range(len(stretches))])
+    return engine.map(rows_of, stretches, (network, by_path(dataset.inputs), dataset.ids, place.type))
 
 
 def rows_of(stretch: Stretch, given: tuple[nn.Module, Any, NDArray[Any], str]) -> NDArray[Any]:
@@ -166,23 +146,6 @@ def rows_of(stretch: Stretch, given: tuple[nn.Module, Any, NDArray[Any], str]) -
     extractor, inputs, ids, device = given
     with closing(blocks_of(extractor, opened(inputs), ids, torch.device(device), stretch)) as blocks:
         return np.concatenate(list(blocks))
-
-
-def weights_hash(extractor: nn.Module) -> str:
-    """A hash of an extractor's layers and weights."""
-    digest = hashlib.sha256(architecture(extractor).encode("utf-8", "surrogatepass"))
-    for name, value in extractor.state_dict().items():
-        digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        digest.update(as_array(value.detach().contiguous()).tobytes())
-    return digest.hexdigest()
-
-
-def inputs_hash(inputs: NDArray[Any]) -> str:
-    """A hash of records as a network is given them, in their order."""
-    digest = hashlib.sha256(f"{inputs.dtype.descr} {inputs.shape}\n".encode())
-    for _, rows in data_blocks(inputs):
-        digest.update(rows.tobytes())
-    return digest.hexdigest()
 
 
 def embed_on_device(extractor: nn.Module, inputs: Tensor, ids: NDArray[Any]) -> Tensor:
