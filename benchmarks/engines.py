@@ -125,8 +125,7 @@ def alone(work: Any, size: int) -> tuple[float, int]:
 
 
 def one_core() -> None:
-    from maxrr.parallel.engine import keep_to
-    from maxrr.parallel.threads import BLAS
+    from maxrr.parallel.engine import BLAS, keep_to
 
     keep_to(1)
     BLAS.limit(limits=1)

@@ -117,7 +117,7 @@ def test_imports_go_one_way() -> None:
         ("cli/demo.py", "import maxrr"),
         ("cli/demo.py", "from maxrr import LinearSVM"),
         ("cli/demo.py", "from .. import __version__"),
-        ("parallel/threads.py", "from maxrr.svm import arrays"),
+        ("parallel/engine.py", "from maxrr.svm import arrays"),
         ("files/hashes.py", "import pickle"),
         ("cli/demo.py", "from joblib import load"),
         ("svm/start.py", "from rich.table import Table"),

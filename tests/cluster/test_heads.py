@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from maxrr.parallel import InProcess, Processes, Ray, Threads
-from maxrr.parallel.choosing import at_once
+from maxrr.parallel.by_name import at_once
 from maxrr.parallel.parcels import Mapped
 from maxrr.svm import LinearSVM, heads_elsewhere, validation
 from maxrr.svm.checkpoint import Checkpoint
@@ -95,7 +95,7 @@ def test_a_group_that_fails_names_its_classes(digits):
     with pytest.raises(MemoryError) as caught:
         LinearSVM().fit(*digits, engine=Broken())
     assert caught.value.__notes__ == [
-        "while the heads of these classes were solved: 'digit 0', 'digit 1', 'digit 2', 'digit 3', 'digit 4'"
+        "raised by the work for the heads of the classes 'digit 0', 'digit 1', 'digit 2', 'digit 3', 'digit 4'"
     ]
 
 

@@ -25,7 +25,7 @@ from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets.seeding import stream
 from maxrr.parallel import Engine
-from maxrr.parallel.engine import ends_all, raise_first
+from maxrr.parallel.engine import completed, of_seeds
 from maxrr.progress import Progress
 from maxrr.svm.arrays import wide
 from maxrr.unlearning import MaxRR
@@ -243,21 +243,22 @@ class Shadows:
         for _ in range(sum(len(batch.seeds) for batch in whole) - sum(len(batch.seeds) for batch in left)):
             self.tell()
         left = [batch for batch in left if batch.seeds]
-        failed: list[tuple[tuple[int, ...], BaseException]] = []
-        with closing(engine.as_finished(made_by_worker, left, self.maker.on(place))) as finished:
-            for number, future in finished:
-                batch = left[number]
-                if (error := future.exception()) is not None:
-                    failed.append((batch.seeds, error))
-                    if ends_all(error, kept=self.folder is not None):
-                        break
-                    continue
-                for seed, views in zip(batch.seeds, future.result(), strict=True):
+        with closing(
+            completed(
+                engine,
+                made_by_worker,
+                left,
+                self.maker.on(place),
+                kept=self.folder is not None,
+                purpose=lambda batch: of_seeds(batch.seeds),
+            )
+        ) as done:
+            for batch, made in done:
+                for seed, views in zip(batch.seeds, made, strict=True):
                     for kind, view in views:
                         self.keep(seed, kind, view)
                         self.ready[seed, kind] = view
                     self.tell()
-        raise_first(failed)
         self.progress = None  # all has been told
 
     # The model in question, and what it is compared with

@@ -30,7 +30,7 @@ from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Task
 from maxrr.nets.training import TOGETHER, run_all
 from maxrr.parallel import Engine, EngineLike, InProcess, Processes, cores, engine_from
-from maxrr.parallel.engine import ends_all, raise_first
+from maxrr.parallel.engine import completed, of_seeds
 from maxrr.progress import Progress
 from maxrr.svm import Influence, influential_in
 from maxrr.svm.arrays import Array
@@ -320,17 +320,10 @@ def votes_on(
     """The votes of each run, as soon as a worker has found them. What has failed is raised last if others are kept."""
     size = TOGETHER if task.device.type == "cuda" else 1
     groups = [tuple(seeds[first : first + size]) for first in range(0, len(seeds), size)]
-    failed: list[tuple[tuple[int, ...], BaseException]] = []
-    with closing(engine.as_finished(votes_by_worker, groups, task, C)) as finished:
-        for number, future in finished:
-            if (error := future.exception()) is not None:
-                failed.append((groups[number], error))
-                if ends_all(error, kept=store is not None):
-                    break
-                continue
-            steps.finished(len(groups[number]))
-            yield from zip(groups[number], future.result(), strict=True)
-    raise_first(failed)
+    with closing(completed(engine, votes_by_worker, groups, task, C, kept=store is not None, purpose=of_seeds)) as done:
+        for group, found in done:
+            steps.finished(len(group))
+            yield from zip(group, found, strict=True)
 
 
 def votes_by_worker(seeds: Sequence[int], task: Task, C: float) -> list[Votes]:

@@ -26,7 +26,7 @@ from maxrr.nets.runs import run_in_turn, run_side_by_side, run_together
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.task import Tally, Task
 from maxrr.parallel import Engine, EngineLike, cores, engine_from
-from maxrr.parallel.engine import ends_all, raise_first
+from maxrr.parallel.engine import completed, of_seeds
 from maxrr.progress import Progress
 
 TOGETHER = 25  # runs that step together on one graphics processor of a cluster: bytes depend on how many do
@@ -256,22 +256,17 @@ def as_trained(engine: Engine, task: Task, seeds: Sequence[int], tally: Tally) -
     """The same as they come, on the disk at once. What has failed is raised last if others are stored."""
     size = TOGETHER if task.device.type == "cuda" else 1
     groups = [tuple(seeds[first : first + size]) for first in range(0, len(seeds), size)]
-    failed: list[tuple[tuple[int, ...], BaseException]] = []
-    with closing(engine.as_finished(run_by_worker, groups, replace(task, runs=None))) as finished:
-        for number, future in finished:
-            if (error := future.exception()) is not None:
-                failed.append((groups[number], error))
-                if ends_all(error, kept=task.runs is not None):
-                    break
-                continue
-            for seed, content in zip(groups[number], future.result(), strict=True):
+    known = task.runs is not None
+    done = completed(engine, run_by_worker, groups, replace(task, runs=None), kept=known, purpose=of_seeds)
+    with closing(done):
+        for group, contents in done:
+            for seed, content in zip(group, contents, strict=True):
                 run = run_in(content, seed, begin(task.network, seed))
                 if task.runs is not None:
                     task.runs.add(run)
                 tally.finished(run)
                 tally.show()
                 yield run
-    raise_first(failed)
 
 
 def run_by_worker(seeds: Sequence[int], task: Task) -> list[bytes]:

@@ -1,11 +1,10 @@
 """A map of one function over many items: in this thread, on several threads, in processes, or on a Ray cluster."""
 
 from maxrr.errors import WorkerLostError
-from maxrr.parallel.choosing import EngineLike, engine_from, working_on
-from maxrr.parallel.engine import Engine, Finished, InProcess, Results, cores
+from maxrr.parallel.by_name import EngineLike, engine_from, working_on
+from maxrr.parallel.engine import Engine, Finished, InProcess, Results, Threads, cores, single_threaded_blas
 from maxrr.parallel.processes import Processes
 from maxrr.parallel.ray_cluster import Ray
-from maxrr.parallel.threads import Threads, single_threaded_blas
 
 __all__ = [
     "Engine",

@@ -1,13 +1,18 @@
-"""What every engine promises, and what engines with workers have in common."""
+"""What every engine promises, and those of this process: the caller's thread, and several threads."""
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, TypeVarTuple
+from weakref import WeakSet
+
+import scipy.linalg  # noqa: F401 - brings a BLAS of its own, which the controller below should find
+from threadpoolctl import ThreadpoolController
 
 from maxrr.errors import EngineError, WorkerLostError
 
@@ -169,31 +174,160 @@ def as_they_finish(
         yield from some()
 
 
-# Work for many seeds of which some has failed: what the others gave is kept first.
+BLAS = ThreadpoolController()
+_stops: WeakSet[threading.Event] = WeakSet()
 
 
-def ends_all(error: BaseException, *, kept: bool) -> bool:
-    """Whether work on other items should end, too: where its results are not kept, or a node is not as it must be.
+class _OneThread:
+    """BLAS without threads while anybody wants that. Only the first asks the libraries for it, which takes a while."""
 
-    Such a node fails at once, and would take one item after the other.
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
 
-    >>> ends_all(ValueError("diverged"), kept=True), ends_all(EngineError("another NumPy"), kept=True)
-    (False, True)
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limited = BLAS.limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limited.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+def single_threaded_blas() -> AbstractContextManager[object]:
+    """Keep NumPy and SciPy from starting threads for matrix products.
+
+    For small products: waking other threads for each of them costs more than they give, on a busy processor a lot more.
+
+    Returns
+    -------
+    context manager
+        Inside it every product is computed by the thread that asks for it.
     """
-    return not kept or (isinstance(error, EngineError) and not isinstance(error, WorkerLostError))
+    return _ONE_THREAD
 
 
-def raise_first(failed: Sequence[tuple[Sequence[int], BaseException]]) -> None:
-    """Raise what the work for some seeds has raised, naming those of other work that failed; nothing if none did.
+def _stop_all() -> None:
+    for stop in _stops:
+        stop.set()
 
-    >>> raise_first([])
+
+# When the interpreter ends with items still worked on, it waits for their threads: ask these to stop first. There is no
+# public way to be called before it waits; concurrent.futures uses this one as well.
+threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, eq=False)
+class Threads:
+    """An engine that works on several items at once, in threads of this process.
+
+    Attributes
+    ----------
+    count
+        How many threads; by default one per core.
+    ahead
+        How many items are taken beyond those being worked on; by default as many as there are threads.
+    meanwhile
+        Called in the caller's thread while it waits for a result, five times a second. What it raises ends the map.
+    stop
+        Set when no more results are wanted. A function that takes long should look at it now and then, and raise:
+        the map waits for its threads. An engine with such an event is for one map.
+
+    Examples
+    --------
+    >>> list(Threads(2).map(pow, [2, 3], 2))
+    [4, 9]
     """
-    if not failed:
-        return
-    (seeds, first), *others = failed
-    first.add_note(f"raised by the work for seed {', '.join(map(str, seeds))}")
-    if others:
-        first.add_note(
-            f"work for other seeds failed, too: {', '.join(str(seed) for some, _ in others for seed in some)}"
-        )
-    raise first
+
+    count: int = field(default_factory=cores)
+    ahead: int | None = None
+    meanwhile: Callable[[], None] | None = None
+    stop: threading.Event | None = None
+
+    def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
+        """As `Engine.map`, in threads.
+
+        Raises
+        ------
+        ValueError
+            An earlier map has set `stop`.
+        """
+        with self._submitting(function, *shared) as submit:
+            yield from in_order(submit, items, self._most, self.meanwhile)
+
+    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
+        """As `Engine.as_finished`, in threads."""
+        with self._submitting(function, *shared) as submit:
+            yield from as_they_finish(submit, items, self._most, self.meanwhile)
+
+    def kept(self) -> AbstractContextManager[Engine]:
+        """As `Engine.kept`; threads are quickly started, and none is kept."""
+        return nullcontext(self)
+
+    @property
+    def _most(self) -> int:
+        return self.count + (self.count if self.ahead is None else self.ahead)
+
+    @contextmanager
+    def _submitting(
+        self, function: Callable[[T, *Shared], R], *shared: *Shared
+    ) -> Iterator[Callable[[T], Future[R]]]:  # fmt: skip
+        if self.stop is not None:
+            if self.stop.is_set():
+                raise ValueError("`stop` is set already, which would stop this map: make an engine with another event")
+            _stops.add(self.stop)
+        pool = ThreadPoolExecutor(self.count)
+        try:
+            yield lambda item: pool.submit(function, item, *shared)
+        finally:
+            if self.stop is not None:
+                self.stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+# Work on many items of which some has failed: what the others gave is kept first.
+
+
+def completed(
+    engine: Engine,
+    function: Callable[[T, *Shared], R],
+    items: Sequence[T],
+    *shared: *Shared,
+    kept: bool,
+    purpose: Callable[[T], str],
+) -> Generator[tuple[T, R]]:
+    """Each item with its result, as soon as that is there. What has failed is raised, with a note on its purpose.
+
+    It is raised after the others, whose results the caller has `kept`; at once where it keeps none, or where a node is
+    not as it must be: such a node fails at once, and would take one item after the other.
+    """
+    failed: list[tuple[str, BaseException]] = []
+    with closing(engine.as_finished(function, items, *shared)) as finished:
+        for number, future in finished:
+            if (error := future.exception()) is None:
+                yield items[number], future.result()
+                continue
+            failed.append((purpose(items[number]), error))
+            if not kept or (isinstance(error, EngineError) and not isinstance(error, WorkerLostError)):
+                break
+    if failed:
+        (what, first), *others = failed
+        first.add_note(f"raised by the work for {what}")
+        if others:
+            first.add_note(f"other work failed, too: for {', '.join(what for what, _ in others)}")
+        raise first
+
+
+def of_seeds(seeds: Iterable[int]) -> str:
+    """What work is for that is done for some seeds.
+
+    >>> of_seeds((3, 4))
+    'seed 3, 4'
+    """
+    return f"seed {', '.join(map(str, seeds))}"

@@ -16,8 +16,19 @@ from typing import Any
 
 from maxrr.errors import WorkerLostError
 from maxrr.parallel import parcels
-from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order, keep_to
-from maxrr.parallel.threads import BLAS
+from maxrr.parallel.engine import (
+    BLAS,
+    Engine,
+    Finished,
+    R,
+    Results,
+    Shared,
+    T,
+    as_they_finish,
+    cores,
+    in_order,
+    keep_to,
+)
 
 BETWEEN = 0.05  # seconds between two interruptions
 LOST = "a worker process ended early; it may have run out of memory"

@@ -23,9 +23,20 @@ from importlib import metadata
 from typing import Any
 
 from maxrr.errors import EngineError, WorkerLostError
-from maxrr.parallel.engine import Engine, Finished, R, Results, Shared, T, as_they_finish, cores, in_order, keep_to
+from maxrr.parallel.engine import (
+    BLAS,
+    Engine,
+    Finished,
+    R,
+    Results,
+    Shared,
+    T,
+    as_they_finish,
+    cores,
+    in_order,
+    keep_to,
+)
 from maxrr.parallel.processes import comes_back
-from maxrr.parallel.threads import BLAS
 
 MISSING = "Ray is not installed here: pip install 'maxrr[ray]', or leave the engine out to work on this machine"
 UNSENDABLE = "something cannot be sent to workers (locks, open files, generators cannot):"

@@ -9,8 +9,8 @@ from contextlib import closing
 from typing import Any
 
 from maxrr.parallel import Engine
-from maxrr.parallel.choosing import at_once
-from maxrr.parallel.engine import ends_all
+from maxrr.parallel.by_name import at_once
+from maxrr.parallel.engine import completed
 from maxrr.parallel.parcels import by_path, opened
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints
@@ -48,17 +48,15 @@ def solve(
     needed = heads_needed(samples)
     groups = [group_of(samples, classes, checkpoint, near) for classes in spread(samples, needed, at_once(engine))]
     ready: dict[int, Head] = {}
-    cost, errors = Work(), list[BaseException]()
-    with closing(engine.as_finished(solve_there, groups, shared(samples))) as finished:
-        for number, future in finished:
-            if (error := future.exception()) is not None:
-                classes = ", ".join(repr(names[positive]) for positive in groups[number][0])
-                error.add_note(f"while the heads of these classes were solved: {classes}")
-                errors.append(error)
-                if ends_all(error, kept=checkpoint is not None):
-                    break
-                continue
-            found, fresh, work = future.result()
+    cost = Work()
+
+    def classes_of(group: Group) -> str:
+        return f"the heads of the classes {', '.join(repr(names[positive]) for positive in group[0])}"
+
+    with closing(
+        completed(engine, solve_there, groups, shared(samples), kept=checkpoint is not None, purpose=classes_of)
+    ) as done:
+        for _, (found, fresh, work) in done:
             if checkpoint is not None:
                 for positive in fresh:
                     checkpoint.save(found[positive])
@@ -68,8 +66,6 @@ def solve(
             )
             if progress is not None:
                 progress("heads", len(ready), len(needed))
-    if errors:
-        raise errors[0]
     return Solution(samples.counting(), tuple(ready[positive] for positive in needed), cost)
 
 
