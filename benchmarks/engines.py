@@ -26,8 +26,8 @@ from maxrr.core import rank
 from maxrr.core.ranking import votes_by_worker
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5, Recipe
-from maxrr.nets.records import chosen_device
-from maxrr.nets.task import Task
+from maxrr.nets.inputs import chosen_device
+from maxrr.nets.runs import Task
 from maxrr.parallel import Engine, Processes, Ray
 from maxrr.svm import heads_elsewhere
 from maxrr.svm.influence import filled, without_features

@@ -27,7 +27,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5, Recipe, embed, split, train, train_many
-from maxrr.nets.records import records
+from maxrr.nets.inputs import records
 from maxrr.nets.seeding import begin
 from maxrr.nets.stacked import Stack
 from maxrr.progress import Line

@@ -28,7 +28,7 @@ from maxrr.data import Dataset, load
 from maxrr.files import write_atomically
 from maxrr.nets import MLP, LeNet5, Recipe, embed, split
 from maxrr.nets.embedding import embed_on_device
-from maxrr.nets.records import as_tensor, device_on
+from maxrr.nets.inputs import as_tensor, device_on
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
 from maxrr.parallel import EngineLike, engine_from

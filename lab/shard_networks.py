@@ -14,7 +14,7 @@ from lab.selectors import Selector, frequency, middle_of_few
 from maxrr.core import HashCore, Sharding
 from maxrr.core.shards import TIE_BREAKER
 from maxrr.nets import LeNet5, Recipe, split
-from maxrr.nets.task import Task
+from maxrr.nets.runs import Task
 from maxrr.nets.training import run_all
 from maxrr.parallel import cores, engine_from
 from maxrr.svm.arrays import to_numpy

@@ -19,8 +19,8 @@ from lab.heads import Bools
 from lab.lab import Lab
 from maxrr.nets import stacked
 from maxrr.nets.embedding import embed_on_device
+from maxrr.nets.inputs import records
 from maxrr.nets.recipe import Recipe
-from maxrr.nets.records import records
 from maxrr.nets.runs import AT_ONCE
 from maxrr.nets.seeding import begin
 

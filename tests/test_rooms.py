@@ -105,7 +105,7 @@ def test_imports_go_one_way() -> None:
     ("file", "line"),
     [
         ("svm/start.py", "import maxrr.data"),
-        ("svm/start.py", "import numpy, maxrr.nets.lenet as lenet"),
+        ("svm/start.py", "import numpy, maxrr.nets.networks as lenet"),
         ("svm/start.py", "from maxrr import data"),
         ("svm/start.py", "from maxrr.unlearning.receipts import Receipt"),
         ("svm/start.py", "from .. import cli"),

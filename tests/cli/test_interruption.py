@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from maxrr.nets import Run, training
-from maxrr.nets.task import Task
+from maxrr.nets.runs import Task
 from maxrr.workspace.store import Store
 from tests.cli.shell import Shell, kinds, model_of
 

@@ -14,7 +14,7 @@ import pytest
 
 from maxrr.core import rank
 from maxrr.data import load
-from maxrr.nets.own_training import OwnTraining
+from maxrr.nets.training_function import OwnTraining
 from maxrr.parallel import Ray
 from tests.cluster import work
 from tests.cluster.conftest import ROOT, STORE
@@ -101,7 +101,7 @@ import json, sys
 from tests.cluster import work
 from maxrr.core import rank
 from maxrr.data import load
-from maxrr.nets.own_training import OwnTraining
+from maxrr.nets.training_function import OwnTraining
 from maxrr.parallel import Ray
 
 folder = sys.argv[1]

@@ -6,7 +6,7 @@ import pytest
 from maxrr.core import rank
 from maxrr.data import load
 from maxrr.nets import MLP, Recipe
-from maxrr.nets.own_training import OwnTraining
+from maxrr.nets.training_function import OwnTraining
 from maxrr.parallel import Ray
 from tests.cluster import work
 

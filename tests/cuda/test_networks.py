@@ -14,7 +14,7 @@ from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5, Recipe, embed, split, stacked, train, train_many
 from maxrr.nets import runs as runs_cpu
 from maxrr.nets.embedding import embed_on_device
-from maxrr.nets.records import records
+from maxrr.nets.inputs import records
 from maxrr.nets.seeding import begin
 
 CUDA = torch.device("cuda")

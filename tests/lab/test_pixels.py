@@ -9,7 +9,7 @@ import torch
 from lab.lab import Lab
 from lab.profiles import PROFILES
 from maxrr.data import Dataset
-from maxrr.nets.records import records
+from maxrr.nets.inputs import records
 from tests.lab.problems import TINY, tiny_lab
 
 BYTES = np.random.default_rng(0).integers(0, 256, (30, 1, 8, 8), dtype=np.uint8)

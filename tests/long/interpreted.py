@@ -36,7 +36,7 @@ def kernels():
 
     The first has more positions than all parts of a sum take at once, the second more than a tile.
     """
-    from maxrr.nets import convolution_kernels
+    from maxrr.nets import convolutions
 
     cases = [
         (1, 1, 3, 1, 18, 18, True), (1, 6, 5, 2, 9, 8, True), (3, 16, 5, 0, 6, 7, True), (2, 17, 3, 1, 6, 5, False),
@@ -49,12 +49,12 @@ def kernels():
         y, to_x, to_weight, to_bias = reference(x, weight, bias, padding)
         slope = (2.0 * y).float()
         results = [
-            convolution_kernels.output(x, weight, bias, padding),
-            convolution_kernels.input_gradient(slope, weight, padding),
+            convolutions.output(x, weight, bias, padding),
+            convolutions.input_gradient(slope, weight, padding),
         ]
-        results += convolution_kernels.weight_gradient(x, slope, side, padding)
+        results += convolutions.weight_gradient(x, slope, side, padding)
         expected = [y, to_x, to_weight, (2.0 * y).sum((1, 3, 4)) if to_bias is None else to_bias]
-        again = convolution_kernels.weight_gradient(x, slope, side, padding) if out == 1 else results[2:]
+        again = convolutions.weight_gradient(x, slope, side, padding) if out == 1 else results[2:]
         yield {
             "case": f"{channels}x{height}x{width} to {out}, {side}x{side}, padding {padding}, bias {biased}",
             "difference": max(map(difference, results, expected)),
@@ -66,10 +66,10 @@ class Calls:
     """How often our kernels ran."""
 
     def __init__(self):
-        from maxrr.nets import convolution_kernels
+        from maxrr.nets import convolutions
 
-        self.count, self.output = 0, convolution_kernels.output
-        convolution_kernels.output = self
+        self.count, self.output = 0, convolutions.output
+        convolutions.output = self
 
     def __call__(self, *arguments):
         self.count += 1
@@ -80,7 +80,7 @@ def stacks():
     """Networks under vmap, with our kernels and in a loop without them."""
     from torch.func import functional_call, stack_module_state, vmap
 
-    from maxrr.nets.many_convolutions import ManyConvolutions
+    from maxrr.nets.convolutions import ManyConvolutions
 
     calls = Calls()
     covered = {
@@ -132,7 +132,7 @@ def shared():
     """One set of images for all networks, one set of weights for all, and networks along another axis."""
     from torch.func import vmap
 
-    from maxrr.nets.many_convolutions import ManyConvolutions
+    from maxrr.nets.convolutions import ManyConvolutions
 
     calls = Calls()
     torch.manual_seed(0)

@@ -6,10 +6,9 @@ import torch
 
 from maxrr.data import load
 from maxrr.nets import LeNet5, Recipe, train_many
-from maxrr.nets.records import records
-from maxrr.nets.runs import run_together
+from maxrr.nets.inputs import records
+from maxrr.nets.runs import Tally, Task, run_together
 from maxrr.nets.seeding import begin
-from maxrr.nets.task import Tally, Task
 
 
 @pytest.fixture(scope="module")

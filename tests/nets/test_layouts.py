@@ -9,7 +9,7 @@ from torch import nn
 
 from maxrr.core import rank
 from maxrr.nets import LeNet5, Recipe, embed, split, train
-from maxrr.nets.records import as_tensor, tensors
+from maxrr.nets.inputs import as_tensor, tensors
 from tests.nets.problems import bytes_of, pictures
 
 LAYOUTS = {

@@ -8,7 +8,7 @@ from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from maxrr.nets import MLP, LeNet5, split
-from maxrr.nets.pooling import AveragePool2
+from maxrr.nets.networks import AveragePool2
 
 
 def plain(network):

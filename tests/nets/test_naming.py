@@ -292,7 +292,7 @@ def test_a_function_is_given_what_a_file_has_recorded_whichever_name_it_comes_by
     recorded = NamedNetwork(f"{__name__}:of_records", ((6,), 2))
     for given in (of_records, NamedNetwork(f"{__name__}:of_records", ((6,), 3)), NamedNetwork(recorded.maker)):
         assert as_recorded(given, recorded) is recorded
-    elsewhere = NamedNetwork("maxrr.nets.mlp:MLP", (6, 2))
+    elsewhere = NamedNetwork("maxrr.nets.networks:MLP", (6, 2))
     assert as_recorded(NamedNetwork("maxrr.nets:MLP", (6, 3)), elsewhere) is elsewhere
     assert as_recorded(MLP, elsewhere) is elsewhere
     other = NamedNetwork("not_imported:thing", ((6,), 3))

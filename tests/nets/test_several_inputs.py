@@ -9,8 +9,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from maxrr.data import Dataset
 from maxrr.nets import embed, preflight, split, stacked, train, train_many
 from maxrr.nets.embedding import BLOCKS
+from maxrr.nets.inputs import as_tensor, call, ready, records
 from maxrr.nets.recipe import Recipe
-from maxrr.nets.records import as_tensor, call, ready, records
 from maxrr.nets.seeding import begin
 from tests.nets.problems import bytes_of
 from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, sentences, texts

@@ -10,11 +10,10 @@ from torch import nn
 
 from maxrr.nets import MLP, LeNet5, Recipe, preflight, stacked, train_many
 from maxrr.nets import runs as runs_cpu
-from maxrr.nets.records import records
+from maxrr.nets.inputs import records
 from maxrr.nets.run_store import RunStore, kind_of
-from maxrr.nets.runs import run_together
+from maxrr.nets.runs import Tally, Task, run_together
 from maxrr.nets.seeding import begin
-from maxrr.nets.task import Tally, Task
 from tests.nets.problems import (
     ResNet,
     Tied,

@@ -13,8 +13,8 @@ from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.nets.architecture import architecture
+from maxrr.nets.extractors import SideBySide
 from maxrr.nets.seeding import begin
-from maxrr.nets.side_by_side import SideBySide
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.hashes import keyed_hash, model_hash

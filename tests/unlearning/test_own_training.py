@@ -124,7 +124,7 @@ def test_two_runs_that_differ_are_seen(here):
 
 
 def test_a_function_that_fails_on_few_records_is_not_looked_at(monkeypatch):
-    monkeypatch.setattr("maxrr.nets.own_training.PART", 30)
+    monkeypatch.setattr("maxrr.nets.training_function.PART", 30)
     with pytest.warns(NotRepeatableWarning, match="not looked at: on a part of 30 records it fails .*no full batch"):
         model = model_by(trainings.of_many_records, core=FullCore()).fit(table())
     assert parts_of(model) == expected(model, table(), table().ids)

@@ -85,7 +85,7 @@ def test_what_a_frozen_network_saw_stays_known(tmp_path):
 
 @pytest.mark.parametrize("change", [{"function": 3}, {"run_twice": True}, {"mood": "good"}])
 def test_facts_that_are_no_function(change):
-    from maxrr.nets.own_training import OwnTraining, training_of
+    from maxrr.nets.training_function import OwnTraining, training_of
 
     facts = OwnTraining.by(trainings.by_adamw).facts
     assert training_of(facts) == OwnTraining.by(trainings.by_adamw)

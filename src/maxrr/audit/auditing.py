@@ -27,7 +27,7 @@ from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, ModelProgress, S
 from maxrr.data import Dataset
 from maxrr.files import Lock
 from maxrr.nets import Environment
-from maxrr.nets.records import device_on
+from maxrr.nets.inputs import device_on
 from maxrr.parallel import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt, flat_heads

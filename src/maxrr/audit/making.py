@@ -17,8 +17,8 @@ from maxrr.audit.attacks import Platt, folds_of, margins, membership, platt_by
 from maxrr.audit.case import Case, Ints, side_by_side
 from maxrr.audit.roc import Floats
 from maxrr.data import Dataset
-from maxrr.nets.records import chosen_device
-from maxrr.nets.side_by_side import joined
+from maxrr.nets.extractors import joined
+from maxrr.nets.inputs import chosen_device
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling
 from maxrr.unlearning import flat_heads

@@ -17,8 +17,8 @@ from maxrr.audit.findings import ALPHA, FEWEST, WORTH, oddest
 from maxrr.audit.findings import apart as apart_
 from maxrr.audit.shadows import AT_ONCE, BEFORE, KEPT, RETRAINED, ModelProgress, ShadowCounts, Shadows
 from maxrr.data import Dataset
-from maxrr.nets.own_training import OwnTraining
-from maxrr.nets.records import chosen_device, device_on
+from maxrr.nets.inputs import chosen_device, device_on
+from maxrr.nets.training_function import OwnTraining
 from maxrr.parallel import EngineLike, cores, engine_from
 from maxrr.plain_text import Shown, duration
 from maxrr.progress import Progress

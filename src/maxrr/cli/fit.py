@@ -347,7 +347,7 @@ def network_for(records: Dataset, maker: str | None) -> Network:
     """The network that was named, or one that suits the records."""
     from maxrr.data.fields import shapes
     from maxrr.nets import MLP, LeNet5
-    from maxrr.nets.lenet import SMALLEST
+    from maxrr.nets.networks import SMALLEST
 
     shape, classes = records.shape, len(records.class_names)
     if maker is not None:

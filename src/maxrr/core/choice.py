@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import Training
 from maxrr.progress import Progress
 
 Details = dict[str, int | float | str]

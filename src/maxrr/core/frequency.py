@@ -12,8 +12,8 @@ from maxrr.core.choice import Choice, check_classes, chosen
 from maxrr.core.ranking import rank
 from maxrr.core.shards import TIE_BREAKER, Sharding, as_bytes, checked_count
 from maxrr.data import Dataset
-from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network, stream
+from maxrr.nets.training_function import Training
 from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 

@@ -23,12 +23,12 @@ from maxrr.core.shards import TIE_BREAKER, as_bytes, keyed_hashes
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets import Recipe, embed, split
-from maxrr.nets.own_training import Training
-from maxrr.nets.records import device_on
+from maxrr.nets.inputs import device_on
 from maxrr.nets.run_store import RunStore, kind_of
+from maxrr.nets.runs import Task
 from maxrr.nets.seeding import Network, begin, checked
-from maxrr.nets.task import Task
 from maxrr.nets.training import TOGETHER, run_all
+from maxrr.nets.training_function import Training
 from maxrr.parallel import Engine, EngineLike, InProcess, Processes, cores, engine_from
 from maxrr.parallel.engine import completed, of_seeds
 from maxrr.progress import Progress

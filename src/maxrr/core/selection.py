@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from maxrr.core.choice import Choice, check_classes, chosen
 from maxrr.core.shards import TIE_BREAKER, Sharding, as_bytes, checked_count, keyed_hashes
 from maxrr.data import Dataset
-from maxrr.nets.own_training import Training
 from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import Training
 from maxrr.progress import Progress
 
 BY_HASH = "whether a record is core depends on its id and a key alone, not on any other record"

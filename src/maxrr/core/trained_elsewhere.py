@@ -17,9 +17,9 @@ from maxrr.data.hashes import value_hashes
 from maxrr.data.table import in_order_of
 from maxrr.errors import DataError
 from maxrr.nets import NoNetwork, split
-from maxrr.nets.own_training import Training
-from maxrr.nets.records import as_tensors, call, each, ready
+from maxrr.nets.inputs import as_tensors, call, each, ready
 from maxrr.nets.seeding import Network, made
+from maxrr.nets.training_function import Training
 from maxrr.progress import Progress
 
 Ids = int | str | Sequence[int | str] | NDArray[Any]

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
-from maxrr.nets.records import Inputs, as_tensors, call, device_on, each, ready
+from maxrr.nets.inputs import Inputs, as_tensors, call, device_on, each, ready
 from maxrr.nets.seeding import pinned
 from maxrr.parallel import Engine, EngineLike, Ray, Threads, engine_from
 from maxrr.parallel.parcels import by_path, opened

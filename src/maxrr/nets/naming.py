@@ -10,9 +10,7 @@ from typing import Any
 from torch import nn
 
 from maxrr.errors import DataError
-from maxrr.nets.lenet import LeNet5
-from maxrr.nets.mlp import MLP
-from maxrr.nets.no_network import NoNetwork
+from maxrr.nets.networks import MLP, LeNet5, NoNetwork
 from maxrr.nets.seeding import WEIGHTS, Network, drawing
 from maxrr.parallel.processes import can_be_sent
 

@@ -8,8 +8,8 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.data.fields import described, parts_of
+from maxrr.nets.inputs import Inputs, Records, call, each
 from maxrr.nets.recipe import Recipe
-from maxrr.nets.records import Inputs, Records, call, each
 from maxrr.nets.seeding import DRAWS, drawing
 from maxrr.nets.stacked import Stack
 

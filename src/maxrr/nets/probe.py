@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from maxrr.data.fields import fields_of, packed
 from maxrr.errors import DataError
 from maxrr.nets.architecture import architecture, without_numbers
-from maxrr.nets.records import as_tensors, call, ready
+from maxrr.nets.inputs import as_tensors, call, ready
 from maxrr.nets.seeding import DRAWS, WEIGHTS, Network, drawing, pinned
 
 FEW = 8  # records to look at

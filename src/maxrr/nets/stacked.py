@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from maxrr.nets.inputs import Inputs, Records, arguments
 from maxrr.nets.recipe import Recipe
-from maxrr.nets.records import Inputs, Records, arguments
 from maxrr.nets.seeding import shuffle
-from maxrr.nets.task import Seen
+
+Seen = Callable[[int, float, float], None]
+"""Called now and then with the records gone through so far, the mean loss and the accuracy of this epoch."""
 
 WARM_UP = 3  # steps before recording, so that libraries have chosen their kernels and have their memory
 
@@ -165,7 +167,7 @@ def many_convolutions(device: torch.device, dtype: torch.dtype) -> AbstractConte
     if device.type != "cuda" or dtype != torch.float32:
         return nullcontext()
     try:
-        from maxrr.nets.many_convolutions import ManyConvolutions
+        from maxrr.nets.convolutions import ManyConvolutions
     except ImportError:  # no Triton: PyTorch's grouped convolutions, which are slower
         return nullcontext()
     return ManyConvolutions()

@@ -18,13 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import Dataset
 from maxrr.nets import preflight
-from maxrr.nets.own_training import OwnTraining, Training
+from maxrr.nets.inputs import chosen_device, device_on, records
 from maxrr.nets.recipe import Recipe, Run, optimiser_of
-from maxrr.nets.records import chosen_device, device_on, records
 from maxrr.nets.run_store import RunStore, content_of, kind_of, run_in
-from maxrr.nets.runs import run_in_turn, run_side_by_side, run_together
+from maxrr.nets.runs import Tally, Task, run_in_turn, run_side_by_side, run_together
 from maxrr.nets.seeding import Network, begin, checked
-from maxrr.nets.task import Tally, Task
+from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel import Engine, EngineLike, cores, engine_from
 from maxrr.parallel.engine import completed, of_seeds
 from maxrr.progress import Progress

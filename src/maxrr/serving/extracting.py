@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from maxrr.nets.inputs import as_tensors, call, ready
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.probe import Fingerprint
-from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.seeding import Network
 from maxrr.serving.computing import HEADS, Floats, Heads
 from maxrr.serving.folders import Facts

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
-from maxrr.nets.records import as_tensors, call, ready
-from maxrr.nets.splitting import Extractor
+from maxrr.nets.extractors import Extractor
+from maxrr.nets.inputs import as_tensors, call, ready
 from maxrr.serving.comparing import compare, probes_of, reason
 from maxrr.serving.computing import INPUT, OUTPUTS, fed, input_names
 from maxrr.serving.exported import Exported, Origin

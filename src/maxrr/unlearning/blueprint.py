@@ -21,12 +21,12 @@ from maxrr.core.shards import sharding_of, untrained
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, embed, split
+from maxrr.nets.extractors import joined, parts_of
+from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import with_outputs
-from maxrr.nets.own_training import OwnTraining, Training
-from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, made
-from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.nets.training import train_apart, train_by, train_once
+from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel import Engine, EngineLike, Ray, cores, working_on
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM

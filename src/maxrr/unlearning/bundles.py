@@ -22,8 +22,8 @@ from maxrr.data import Dataset
 from maxrr.errors import DataError, UnknownRecords
 from maxrr.files import write_atomically
 from maxrr.nets.naming import NamedNetwork, as_recorded
-from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import TrainingFunction
 from maxrr.svm import FORM, Certificate
 from maxrr.svm.arrays import wide
 from maxrr.unlearning import facts

@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.files import fits
 from maxrr.nets import Environment, split
+from maxrr.nets.extractors import joined
 from maxrr.nets.naming import NamedNetwork, name_of
-from maxrr.nets.own_training import TrainingFunction, training_of
 from maxrr.nets.probe import Fingerprint, kinds, made_by, taken_over
 from maxrr.nets.seeding import Network
 from maxrr.nets.seeding import checked as seed
-from maxrr.nets.side_by_side import joined
+from maxrr.nets.training_function import TrainingFunction, training_of
 from maxrr.svm import Certificate
 from maxrr.svm.validation import penalty
 from maxrr.unlearning.blueprint import Blueprint

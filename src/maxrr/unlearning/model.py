@@ -27,12 +27,12 @@ from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, Recipe, split
 from maxrr.nets.initial_weights import DRAWN_ANEW, DrawnAnewWarning, given_weights, lost_by_drawing_anew
+from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import check_importable, suited
-from maxrr.nets.own_training import OwnTraining, Training, TrainingFunction
 from maxrr.nets.probe import check_comes_back
-from maxrr.nets.records import chosen_device
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.nets.training import warm_up
+from maxrr.nets.training_function import OwnTraining, Training, TrainingFunction
 from maxrr.parallel import EngineLike, working_on
 from maxrr.plain_text import first_few
 from maxrr.progress import Progress

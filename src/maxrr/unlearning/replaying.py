@@ -27,9 +27,9 @@ from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.naming import name_of
-from maxrr.nets.own_training import SAME, OwnTraining
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.run_store import as_array
+from maxrr.nets.training_function import SAME, OwnTraining
 from maxrr.parallel import WorkerLostError
 from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.plain_text import Shown

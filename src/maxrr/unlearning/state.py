@@ -21,8 +21,8 @@ from maxrr.errors import DataError
 from maxrr.evidence import Tree
 from maxrr.nets.architecture import without_numbers
 from maxrr.nets.embedding import type_read
+from maxrr.nets.extractors import joined, parts_of
 from maxrr.nets.probe import Fingerprint
-from maxrr.nets.side_by_side import joined, parts_of
 from maxrr.once import once
 from maxrr.parallel import EngineLike
 from maxrr.progress import Progress

@@ -19,9 +19,9 @@ from maxrr.data.fields import as_facts, from_facts
 from maxrr.errors import WorkspaceError
 from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.naming import name_of
-from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import TrainingFunction
 from maxrr.svm.problem import Flags
 from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.unlearning.blueprint import Blueprint

@@ -15,8 +15,8 @@ import numpy as np
 from maxrr.errors import OlderCopy, WorkspaceError
 from maxrr.evidence import SigningKey
 from maxrr.files import flush_folder, write_atomically
-from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import codec, commits, receipt_copies, seen
 from maxrr.workspace.appending import Growing

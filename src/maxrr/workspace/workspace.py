@@ -23,8 +23,8 @@ from maxrr.evidence import PublicKey, SigningKey
 from maxrr.evidence.signing import require_signing_key
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
-from maxrr.nets.own_training import OwnTraining, TrainingFunction
 from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import OwnTraining, TrainingFunction
 from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay

@@ -1,11 +1,13 @@
-"""Any network, cut before its last linear layer.
+"""Extractors: any network cut before its last linear layer, and several of them as one.
 
 The layer is taken out and what would have entered it is the result, so a network needs no particular shape, and
 whatever it does afterwards (a softmax, say) is left out with it.
 """
 
 import copy
+from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 
@@ -96,3 +98,37 @@ def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Line
 def every_name(network: nn.Module) -> list[tuple[str, nn.Module]]:
     """All layers, those that have several names under each of them."""
     return list(network.named_modules(remove_duplicate=False))
+
+
+class SideBySide(nn.Module):
+    """Extractors that see the same records; a record's features are those of the first, then of the second, and so on.
+
+    Parameters
+    ----------
+    parts : sequence of torch.nn.Module
+        The extractors. Each gives one vector per record.
+
+    Examples
+    --------
+    >>> both = SideBySide([nn.Linear(4, 2), nn.Linear(4, 3)])
+    >>> both(torch.zeros(7, 4)).shape
+    torch.Size([7, 5])
+    """
+
+    def __init__(self, parts: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
+        """The features of records, (records, d)."""
+        return torch.cat([part(*inputs, **named).flatten(1) for part in self.parts], dim=1)
+
+
+def joined(parts: Sequence[nn.Module]) -> nn.Module:
+    """One extractor of several; a single one as it is."""
+    return parts[0] if len(parts) == 1 else SideBySide(parts).eval()
+
+
+def parts_of(extractor: nn.Module) -> list[nn.Module]:
+    """The extractors that `joined` was given."""
+    return list(extractor.parts) if isinstance(extractor, SideBySide) else [extractor]

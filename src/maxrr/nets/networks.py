@@ -1,0 +1,155 @@
+"""Networks: LeNet-5 for images, which is the paper's (`tab:lenet5`), an MLP for tables, and none for embeddings."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Layers(nn.Sequential):
+    """A `torch.nn.Sequential` whose constructor does not take layers, and that can be sliced nevertheless."""
+
+    def __getitem__(self, which: slice | int) -> Any:
+        layers = list(self)[which]
+        return nn.Sequential(*layers) if isinstance(layers, list) else layers
+
+
+class AveragePool2(nn.Module):
+    """Means over 2 × 2 pixels; an odd last row or column is left out, as in `torch.nn.AvgPool2d(2)`.
+
+    Two rows of an image lie one after the other in memory, so they are one long row without copying anything, and
+    averaging pairs of columns in it is a product with a fixed matrix: half a step's time of a small network on a CPU is
+    saved by not going through the pixels one by one, forwards and backwards.
+    """
+
+    def forward(self, images: Tensor) -> Tensor:
+        height, width = images.shape[-2] // 2, images.shape[-1]
+        pairs = images[..., : 2 * height, :].unflatten(-2, (height, 2)).flatten(-2)
+        pooled: Tensor = pairs @ means(width, images.dtype, images.device)
+        return pooled
+
+
+def means(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The matrix (2·width, width // 2) that takes two rows to their means.
+
+    >>> means(2, torch.float32, torch.device("cpu")).tolist()
+    [[0.25], [0.25], [0.25], [0.25]]
+    """
+    column = torch.arange(2 * width, device=device) % width // 2
+    return (column[:, None] == torch.arange(width // 2, device=device)).to(dtype) * 0.25
+
+
+SMALLEST = 4  # pixels per side
+
+
+class LeNet5(Layers):
+    """LeNet-5 with ReLU and average pooling; 61,706 parameters on 28 × 28 pixels.
+
+    Gives scores; the softmax of the paper's table is part of the loss.
+
+    Parameters
+    ----------
+    shape : (channels, height, width)
+        The shape of one image, with at least 4 pixels per side. The first convolution is padded by 2, so that 28 × 28
+        pixels give the 400 values of the original. Below 12 pixels per side the second convolution is padded as well,
+        since nothing would be left otherwise.
+    classes : int
+        How many classes to tell apart, two or more.
+    width : float
+        How wide the layers are, relative to the original: above 0, 1 by default. With 0.5 there are 3 and 8 channels,
+        60 and 42 units.
+    features : int, optional
+        How many units the last hidden layer has, whatever the width: the features that heads stand on, by default 84
+        times the width. For the extractors of several shards, whose features add up.
+
+    Raises
+    ------
+    ValueError
+        Images are smaller, there are fewer classes, or width or features are none.
+
+    Examples
+    --------
+    >>> sum(weights.numel() for weights in LeNet5().parameters())
+    61706
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...] = (1, 28, 28), classes: int = 10, width: float = 1.0, features: int | None = None
+    ) -> None:  # fmt: skip
+        if len(shape) != 3 or shape[0] < 1 or min(shape[1:]) < SMALLEST:
+            raise ValueError(
+                f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels per side or more, not {shape}; "
+                "for tables there is MLP"
+            )
+        if classes < 2:
+            raise ValueError(f"there are two classes or more to tell apart, not {classes}")
+        if not 0.0 < width < math.inf:
+            raise ValueError(f"a width is above 0, not {width}")
+        if features is not None and features < 1:
+            raise ValueError(f"there is one feature or more, not {features}")
+        channels, *sides = shape
+        padding = 2 if min(sides) < 12 else 0
+        inside = math.prod((side // 2 + 2 * padding - 4) // 2 for side in sides)
+        first, second, third, last = (max(1, round(width * size)) for size in (6, 16, 120, 84))
+        last = last if features is None else int(features)
+        super().__init__(
+            nn.Conv2d(channels, first, 5, padding=2),
+            nn.ReLU(),
+            AveragePool2(),
+            nn.Conv2d(first, second, 5, padding=padding),
+            nn.ReLU(),
+            AveragePool2(),
+            nn.Flatten(),
+            nn.Linear(second * inside, third),
+            nn.ReLU(),
+            nn.Linear(third, last),
+            nn.ReLU(),
+            nn.Linear(last, classes),
+        )
+        # As files have named it from the beginning, where it is the original.
+        sizes = [] if width == 1.0 and features is None else [float(width)]
+        sizes += [] if features is None else [int(features)]
+        self.arguments = (tuple(map(int, shape)), int(classes), *sizes)
+
+
+class MLP(Layers):
+    """Linear layers with ReLU between them.
+
+    Parameters
+    ----------
+    inputs : int
+        How many columns the table has.
+    classes : int
+        How many classes to tell apart, two or more.
+    hidden : tuple of int
+        Widths of the layers in between. The last one is the number of features of a record.
+
+    Raises
+    ------
+    ValueError
+        There is no input, no hidden layer, or fewer than two classes.
+    """
+
+    def __init__(self, inputs: int, classes: int, hidden: tuple[int, ...] = (128, 64)) -> None:
+        if inputs < 1 or classes < 2 or not hidden or min(hidden) < 1:
+            raise ValueError(
+                f"an MLP has one input or more, two classes or more and hidden layers of one unit or more, "
+                f"not inputs={inputs}, classes={classes}, hidden={hidden}"
+            )
+        layers: list[nn.Module] = [nn.Flatten()]
+        for before, after in zip((inputs, *hidden), hidden, strict=False):
+            layers += [nn.Linear(before, after), nn.ReLU()]
+        super().__init__(*layers, nn.Linear(hidden[-1], classes))
+        self.arguments = (int(inputs), int(classes), tuple(map(int, hidden)))
+
+
+class NoNetwork(nn.Flatten):
+    """Says that there is no network: the records are embeddings, and the heads are fitted on them as they are.
+
+    `maxrr.MaxRR.on_features` makes a model with it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arguments: tuple[()] = ()
