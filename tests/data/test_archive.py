@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxrr.data import DataError
-from maxrr.data.archive import as_inputs
+from maxrr.data.numpy_files import as_inputs
 from maxrr.data.train_test import is_test
 from tests.data.sources import load_by_rows
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maxrr.data import DataError, download, fetch, load
+from maxrr.data import DataError, fetch, load, places
 from tests.data.sources import body
 
 IMAGES = "train-images-idx3-ubyte"
@@ -89,8 +89,8 @@ ILL = {
 
 @pytest.mark.parametrize("case", ILL)
 def test_an_ill_server(case, published, server, bare, monkeypatch):
-    monkeypatch.setattr(download, "TIMEOUT", 0.2)
-    monkeypatch.setattr(download, "LARGEST", 1500)
+    monkeypatch.setattr(places, "TIMEOUT", 0.2)
+    monkeypatch.setattr(places, "LARGEST", 1500)
     last = "t10k-labels-idx1-ubyte"
     good = server.answers[f"/{last}.gz"]
     server.answers[f"/{last}.gz"], message = ILL[case]
@@ -129,7 +129,7 @@ def test_a_full_disk_is_no_network_error(published, bare, monkeypatch):
     def full(path: Path, write) -> None:
         raise OSError(28, "No space left on the disk", str(path))
 
-    monkeypatch.setattr(download, "write_atomically", full)
+    monkeypatch.setattr(places, "write_atomically", full)
     with pytest.raises(OSError, match=r"No space left on the disk.*train-images"):
         fetch("tiny")
     assert kept(bare) == []

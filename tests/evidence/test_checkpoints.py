@@ -9,19 +9,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from maxrr.errors import EvidenceError
 from maxrr.evidence import (
     Checkpoint,
-    Consistency,
     Note,
     NoteSignature,
-    OlderCheckpoint,
     PublicKey,
     SigningKey,
-    SplitView,
     note_key_id,
     verifier_key,
 )
 from maxrr.evidence.exact_text import from_base64
-from maxrr.evidence.log_proofs import prove_consistency
-from tests.evidence.logs import KEY, ORIGIN, flipped, numbers, perfect, tree_hash
+from tests.evidence.logs import KEY, ORIGIN, flipped, numbers, tree_hash
 from tests.evidence.test_signing import RFC_8032
 
 GO = json.loads((Path(__file__).parents[1] / "fixtures" / "evidence" / "go_tlog.json").read_text())
@@ -164,32 +160,3 @@ def test_notes_of_another_form_are_refused(change):
 def test_names_that_no_note_can_have(name):
     with pytest.raises(EvidenceError):
         Checkpoint.sign(name, 0, tree_hash([]), KEY)
-
-
-def test_what_a_kept_checkpoint_shows():
-    entries = numbers(0, 20)
-    kept, later = checkpoint(7), checkpoint(20)
-    proof = prove_consistency(7, 20, perfect(entries))
-    kept.require_extends(kept)
-    later.require_extends(kept, proof)
-    later.require_extends(checkpoint(0), Consistency(0, 20, ()))
-
-    with pytest.raises(OlderCheckpoint, match="7 entries, and there were 20") as older:
-        kept.require_extends(later, proof)
-    assert (older.value.kept, older.value.shown) == (later, kept)
-
-    rewritten = [b"another", *entries[1:]]
-    with pytest.raises(SplitView, match="two histories of example") as split:
-        checkpoint(7, entries=rewritten[:7]).require_extends(kept)
-    for each in (split.value.kept, split.value.shown):
-        assert Checkpoint.read(each.to_bytes(), ORIGIN, [KEY.public]).size == 7
-    assert split.value.kept.root != split.value.shown.root
-
-    with pytest.raises(EvidenceError, match="log was rewritten"):
-        checkpoint(20, entries=rewritten).require_extends(kept, prove_consistency(7, 20, perfect(rewritten)))
-    with pytest.raises(EvidenceError, match="proof is needed"):
-        later.require_extends(kept)
-    with pytest.raises(EvidenceError, match="with 6 and 20 entries"):
-        later.require_extends(kept, prove_consistency(6, 20, perfect(entries)))
-    with pytest.raises(EvidenceError, match="of two logs"):
-        checkpoint(20, origin="example.com/other").require_extends(kept, proof)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxrr.evidence import Absence, Presence, Tree
-from maxrr.evidence.hashing import EMPTY, leaf_hash, node_hash
+from maxrr.evidence.proofs import EMPTY, leaf_hash, node_hash
 from tests.evidence.keys import KEYS, VALUES, flipped, spread
 
 VALUE, ROOT = spread(1000), spread(1001)

@@ -98,8 +98,7 @@ def several_from_npz(path: Path, there: list[str], kind: RecordKind) -> NDArray[
 def from_table(path: Path, kind: RecordKind, others: Collection[str], encoding: Encoding) -> NDArray[Any]:
     """The records in a CSV or Parquet file: its columns by name where these are known, and otherwise in their order."""
     from maxrr.data.csv_file import parsed
-    from maxrr.data.frames import names_of, table_of
-    from maxrr.data.parquet import frame_in
+    from maxrr.data.frames import frame_in, names_of, table_of
 
     columns = None if kind.columns is None else encoding.columns_of(kind.columns)
     if path.suffix.lower() == ".csv":

@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from maxrr.data import archive, csv_file, images, known, mapped, parquet, places
+from maxrr.data import csv_file, images, known, places
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
+from maxrr.data.frames import header_of_parquet, read_parquet
 from maxrr.data.known import PUBLISHED
 from maxrr.data.labels import IdsFrom, check_ids_from
+from maxrr.data.numpy_files import read_archive, read_mapped
 from maxrr.data.table import Columns
 from maxrr.data.train_test import SplitBy, check_split_by
 from maxrr.errors import DataError
 from maxrr.progress import Progress
 
-TABLES = {".csv": csv_file.read, ".parquet": parquet.read}
+TABLES = {".csv": csv_file.read, ".parquet": read_parquet}
 
 
 def load(
@@ -124,9 +126,9 @@ def load(
     if not path.is_file():
         raise DataError(f"{source}: is neither a file or folder nor one of {known_names}")
     if meta is not None:
-        return mapped.read(path, Path(meta), wanted, split_by, whole)
+        return read_mapped(path, Path(meta), wanted, split_by, whole)
     if path.suffix == ".npz":
-        return archive.read(path, ids_from, split_by, whole)
+        return read_archive(path, ids_from, split_by, whole)
     if path.suffix in TABLES:
         return TABLES[path.suffix](path, wanted, split_by, whole)
     raise DataError(
@@ -142,7 +144,7 @@ def is_table(source: str | Path) -> bool:
 def header_of(table: str | Path) -> list[str]:
     """What the columns of a table are called."""
     path = Path(table)
-    return csv_file.header_in(path) if path.suffix == ".csv" else parquet.header_in(path)
+    return csv_file.header_in(path) if path.suffix == ".csv" else header_of_parquet(path)
 
 
 def _check_no_columns(source: str | Path, wanted: Columns) -> None:

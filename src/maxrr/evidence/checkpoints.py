@@ -8,9 +8,7 @@ from typing import Self
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.exact_text import from_base64, to_base64
-from maxrr.evidence.log_proofs import Consistency
 from maxrr.evidence.signing import NEWER, PublicKey, SigningKey, require_signing_key
-from maxrr.plain_text import count
 
 # Signed notes of C2SP: a text with the signatures of one or several keys below it.
 
@@ -310,96 +308,3 @@ class Checkpoint:
             The signed note, with all its signatures.
         """
         return self.note.to_bytes()
-
-    def require_extends(self, kept: "Checkpoint", proof: Consistency | None = None) -> None:
-        """Refuse this checkpoint if it is not of the same log as one that was kept, or of what that log has become.
-
-        Parameters
-        ----------
-        kept : Checkpoint
-            The checkpoint that somebody has kept.
-        proof : Consistency, optional
-            From the log of the kept one to this one; not needed for two of one size.
-
-        Raises
-        ------
-        OlderCheckpoint
-            This one is of a smaller log than the kept one.
-        SplitView
-            Both have one size and different roots: the operator has signed two histories.
-        EvidenceError
-            They are of two logs, or the proof is missing, of other sizes, or does not hold.
-        """
-        if self.origin != kept.origin:
-            raise EvidenceError(f"the checkpoints are of two logs: {kept.origin!r} and {self.origin!r}")
-        if self.size < kept.size:
-            raise OlderCheckpoint(
-                f"the checkpoint is older than one that was kept: {count(self.size, 'entry', 'entries')}, and "
-                f"there were {kept.size}. "
-                f"An old copy of the log was restored, or entries were taken out of it",
-                kept, self,
-            )  # fmt: skip
-        if self.size == kept.size:
-            if self.root != kept.root:
-                raise SplitView(
-                    f"two histories of {self.origin} are signed, both of "
-                    f"{count(self.size, 'entry', 'entries')}: one with the root "
-                    f"{to_base64(kept.root)}, one with {to_base64(self.root)}. Keep both: together they prove it",
-                    kept, self,
-                )  # fmt: skip
-            return
-        if proof is None:
-            raise EvidenceError(
-                f"a proof is needed that the log of {count(self.size, 'entry', 'entries')} begins with that of "
-                f"{kept.size}"
-            )
-        if (proof.earlier, proof.later) != (kept.size, self.size):
-            raise EvidenceError(
-                f"the proof is of logs with {proof.earlier} and {proof.later} entries, not of these two"
-            )
-        if not proof.verify(kept.size, kept.root, self.size, self.root):
-            raise EvidenceError(
-                f"it is not proved that the log of {count(self.size, 'entry', 'entries')} begins with that of "
-                f"{kept.size}: "
-                f"the proof was changed, or the log was rewritten"
-            )
-
-
-class TwoCheckpoints(EvidenceError):  # noqa: N818 (what was found)
-    """Two signed checkpoints of one log that do not go together.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong.
-    kept, shown : Checkpoint
-        The one that was kept, and the one that is shown now.
-    """
-
-    def __init__(self, message: str, kept: Checkpoint, shown: Checkpoint) -> None:
-        super().__init__(message)
-        self.kept, self.shown = kept, shown
-
-
-class OlderCheckpoint(TwoCheckpoints):
-    """What is shown is older than what was kept. Ask for the newest one.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong.
-    kept, shown : Checkpoint
-        The one that was kept, and the one that is shown now.
-    """
-
-
-class SplitView(TwoCheckpoints):
-    """The operator showed two histories. Keep both checkpoints: together they prove it.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong.
-    kept, shown : Checkpoint
-        The one that was kept, and the one that is shown now.
-    """

@@ -104,22 +104,6 @@ class Log:
                         raise EvidenceError(f"entry {index} of the log is not the one that was appended")
                     yield entry
 
-    def root_at(self, size: int) -> bytes:
-        """The root that the log had at an earlier size.
-
-        Parameters
-        ----------
-        size : int
-            The number of entries it had.
-
-        Returns
-        -------
-        bytes
-            The root over the first entries.
-        """
-        self._require_size(size)
-        return root_of(0, size, Tiles(self.folder, self.checkpoint.size).subtree)
-
     def prove_inclusion(self, index: int) -> Inclusion:
         """The proof that an entry is in the log.
 
@@ -270,7 +254,7 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
     -------
     Checkpoint
         The checkpoint, of which everything holds. To see that nothing was taken back, compare it with one that was
-        kept: `Checkpoint.require_extends`.
+        kept: `compare_logs`.
 
     Raises
     ------

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import groupby
 
-from maxrr.evidence.hashing import EMPTY, LEAF, NODE, SIZE, bit, check_size
-from maxrr.evidence.proofs import Absence, Presence
+from maxrr.evidence.proofs import EMPTY, LEAF, NODE, SIZE, Absence, Presence, bit, check_size
 
 # Where a record stands in a commitment, and as what: its key and its value, under a salt of its own.
 #
