@@ -27,9 +27,9 @@ from lab.lab import Features, Lab
 from lab.profiles import PROFILES
 from maxrr.audit.attacks import margins, membership
 from maxrr.audit.auditing import in_their_place
-from maxrr.audit.evidence import Evidence, Labels, Seen
 from maxrr.audit.findings import is_found
 from maxrr.audit.roc import auc, interval, roc, tpr_at
+from maxrr.audit.scores import Evidence, Labels, Seen
 from maxrr.audit.shadows import View
 from maxrr.core import HashCore
 from maxrr.nets.seeding import stream

@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 
 from maxrr.audit.auditing import in_their_place, labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.evidence import Evidence, Labels, Seen
+from maxrr.audit.comparison_models import Maker
 from maxrr.audit.findings import (
     ALPHA,
     FOUND,
@@ -62,8 +62,8 @@ from maxrr.audit.findings import (
     decide,
     rank_of_first,
 )
-from maxrr.audit.making import Maker
 from maxrr.audit.roc import interval
+from maxrr.audit.scores import Evidence, Labels, Seen
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, ShadowCounts, Shadows
 from maxrr.core import Choice, HashCore, rank
 from maxrr.data import Dataset, load

@@ -23,8 +23,8 @@ from circumstances import circumstances
 from maxrr.audit.attacks import lira_online
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.evidence import SIGNALS, Seen
 from maxrr.audit.findings import ALPHA, beside_others, oddness
+from maxrr.audit.scores import SIGNALS, Seen
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 
 Floats = NDArray[np.float64]

@@ -22,7 +22,7 @@ import memory
 import peers
 from circumstances import circumstances
 from features import Labels, signs
-from maxrr.svm import LinearSVM, device
+from maxrr.svm import LinearSVM, arrays
 from synthetic import embeddings
 from where import Watch
 
@@ -159,7 +159,7 @@ def measure(case: Case, settings: Settings) -> Iterator[Row]:
     warm_up(place)
     everything, labels = embeddings(case.samples + case.insert, case.width, case.classes, case.wrong, place)
     if case.stream:
-        everything, device.SHARE = everything.cpu(), case.stream
+        everything, arrays.SHARE = everything.cpu(), case.stream
     X: Any = everything if case.device != "cpu" and not case.stream else everything.numpy()
     X, y, new, new_labels = X[: case.samples], labels[: case.samples], X[case.samples :], labels[case.samples :]
     problem = floor.Problem(case.samples, case.width, case.classes, X.nbytes)

@@ -14,7 +14,7 @@ ROOMS = (
     "plain_text",  # one file
     "files",
     "evidence",
-    "progress",
+    "progress",  # one file
     "parallel",
     "svm",
     "data",
@@ -34,6 +34,7 @@ ALONE = {
     "lazily.py": "lazily",
     "once.py": "once",
     "plain_text.py": "plain_text",
+    "progress.py": "progress",
     "version.py": "version",
 }  # rooms of one file
 UNSAFE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve"}  # a file could run code on load

@@ -9,8 +9,8 @@ import numpy as np
 
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.evidence import Evidence, Seen
 from maxrr.audit.findings import decide
+from maxrr.audit.scores import Evidence, Seen
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View, shadow_seeds
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import Dataset

@@ -12,9 +12,9 @@ from maxrr.audit import ATTACKS, AuditReport, ShadowPool, audit, plan_audit, sha
 from maxrr.audit import planning as work_module
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.distances import heads_distance
-from maxrr.audit.evidence import ON_FEATURES, Seen
 from maxrr.audit.findings import ALL, apart, is_found
 from maxrr.audit.planning import expected_power
+from maxrr.audit.scores import ON_FEATURES, Seen
 from maxrr.core import HashCore
 from maxrr.data import DataError
 from maxrr.nets import embed

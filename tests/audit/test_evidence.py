@@ -10,8 +10,8 @@ from scipy.stats import binom
 from maxrr.audit import attacks as signals
 from maxrr.audit.attacks import Threshold, lira_offline, lira_online, rmia
 from maxrr.audit.auditing import attack_result, distances_of, judge, most_exposed, others
-from maxrr.audit.evidence import ATTACKS, STRONG, Labels, Seen
 from maxrr.audit.findings import ALL, ALPHA, FOUND, INDISTINGUISHABLE
+from maxrr.audit.scores import ATTACKS, STRONG, Labels, Seen
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, View
 from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 

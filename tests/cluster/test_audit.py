@@ -10,7 +10,7 @@ import torch
 from maxrr.audit import ShadowPool, audit, plan_audit
 from maxrr.audit import auditing as auditing_module
 from maxrr.audit.case import make_case
-from maxrr.audit.making import Maker
+from maxrr.audit.comparison_models import Maker
 from maxrr.audit.shadows import ShadowCounts, Shadows
 from maxrr.parallel import InProcess, Ray
 from tests.audit.problems import FEW, TRAINING, asked, contents, core

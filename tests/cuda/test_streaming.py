@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from maxrr.svm import LinearSVM, estimator
+from maxrr.svm.arrays import Device
 from maxrr.svm.cuda import streamed_start as start_streamed
-from maxrr.svm.device import Device
 
 BUDGET = 1 << 26
 

@@ -10,8 +10,8 @@ from scipy.stats import binom
 from maxrr.audit import audit
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.evidence import STRONG
 from maxrr.audit.findings import ALL, ALPHA, FOUND
+from maxrr.audit.scores import STRONG
 from maxrr.audit.shadows import KEPT, RETRAINED, Shadows, shadow_seeds
 from maxrr.core import HashCore
 from maxrr.data import load

@@ -4,8 +4,8 @@ from scipy.stats import betabinom
 
 from maxrr.audit import audit
 from maxrr.audit.auditing import labels_of
-from maxrr.audit.evidence import STRONG
 from maxrr.audit.findings import FOUND
+from maxrr.audit.scores import STRONG
 from maxrr.audit.shadows import KEPT, RETRAINED
 from tests.audit.problems import (
     ENOUGH,

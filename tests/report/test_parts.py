@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from maxrr.report.charts import bar, fingerprint, shares, unit_histogram
-from maxrr.report.marks import Group, tag
-from maxrr.report.pictures import contact_sheet, drawn, sheet
+from maxrr.report.demo import contact_sheet, drawn, sheet
+from maxrr.report.page import Group, tag
 from tests.report.reading import all_of, collapsed, read
 
 printable = st.text(st.characters(exclude_categories=["Cc", "Cs"]))

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from maxrr.serving.computing import LEADING, Onnx, refers_elsewhere
+from maxrr.serving.runtimes import LEADING, OnnxRuntime, refers_elsewhere
 
 NAMES = {
     "model": "ModelProto", "training": "TrainingInfoProto", "function": "FunctionProto", "graph": "GraphProto",
@@ -109,7 +109,7 @@ def test_every_order_of_fields_is_refused(elsewhere, order, longer):
         assert read.data_location == TensorProto.EXTERNAL
         assert read.external_data[0].value == elsewhere.decode()
         with pytest.raises(ValueError, match="other files"):
-            Onnx(content, np.dtype(np.float32), [2], 2)
+            OnnxRuntime(content, np.dtype(np.float32), [2], 2)
 
 
 ODD = {
@@ -202,6 +202,6 @@ def test_the_form_of_onnxruntime_is_refused(tmp_path, monkeypatch):
     own = (tmp_path / "model.ort").read_bytes()
     assert own[4:8] == b"ORTM"
     np.testing.assert_array_equal(computed(own), WEIGHTS)
-    monkeypatch.setattr("maxrr.serving.computing.refers_elsewhere", lambda content: False)  # as of such a protobuf
+    monkeypatch.setattr("maxrr.serving.runtimes.refers_elsewhere", lambda content: False)  # as of such a protobuf
     with pytest.raises(ValueError, match=r"(?i)protobuf"):
-        Onnx(own, np.dtype(np.float32), [2], 2)
+        OnnxRuntime(own, np.dtype(np.float32), [2], 2)

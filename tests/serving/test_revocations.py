@@ -13,8 +13,8 @@ import pytest
 
 from maxrr import MaxRR
 from maxrr.errors import RevocationsUnread, Revoked
-from maxrr.serving import Revocations, export, export_onnx, load, watching
-from maxrr.serving.watching import Watch
+from maxrr.serving import Revocations, export, export_onnx, load, revocations
+from maxrr.serving.revocations import Watch
 from maxrr.workspace import Workspace
 from tests.serving.models import fitted
 from tests.unlearning.problems import table
@@ -225,7 +225,7 @@ def address():
 def test_an_address_that_drips_is_given_up(monkeypatch):
     """Each byte comes in time, and the last one never."""
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(watching, "TIMEOUT", 0.3)
+    monkeypatch.setattr(revocations, "TIMEOUT", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def drip():
@@ -260,7 +260,7 @@ def test_a_list_at_an_address(address, monkeypatch, tmp_path):
     answers["/away"] = 302, {"Location": f"file://{tmp_path / 'list'}"}, b""
     answers["/ftp"] = 302, {"Location": "ftp://127.0.0.1:1/list"}, b""
     answers["/fault"] = 500, {}, text
-    monkeypatch.setattr(watching, "LARGEST", 1000)
+    monkeypatch.setattr(revocations, "LARGEST", 1000)
     answers["/long"] = 200, {}, b" " * 1001 + text
     for path in ("/away", "/ftp", "/fault", "/nothing", "/long"):
         with pytest.raises(RevocationsUnread, match=path):

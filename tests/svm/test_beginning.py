@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM, carrying, heads
+from maxrr.svm import LinearSVM, heads
 from maxrr.svm.search import start
 from tests.cases import thinned
 from tests.svm.problems import make
@@ -90,7 +90,7 @@ def test_scores_are_carried_over_to_features_that_say_the_same():
     after = before.copy()
     after[:, 3:6] = before[:, 3:6] @ rng.normal(size=(3, 3)) + 5.0
     w, b = rng.normal(size=(4, 9)), rng.normal(size=4)
-    found, bias = carrying.carried_over(w, b, before, after, np.arange(3, 6))
+    found, bias = start.carried_over(w, b, before, after, np.arange(3, 6))
     assert np.allclose(after @ found.T + bias, before @ w.T + b, atol=1e-3)
     assert np.array_equal(found[:, [0, 1, 2, 6, 7, 8]], w[:, [0, 1, 2, 6, 7, 8]])
 
@@ -99,7 +99,7 @@ def test_features_that_say_nothing_carry_nothing():
     before = np.random.default_rng(0).normal(size=(50, 3))
     after = before.copy()
     after[:, 1] = 0.0
-    found, bias = carrying.carried_over(np.ones((2, 3)), np.zeros(2), before, after, np.array([1]))
+    found, bias = start.carried_over(np.ones((2, 3)), np.zeros(2), before, after, np.array([1]))
     assert found[:, 1].tolist() == [0.0, 0.0]
     assert np.allclose(bias, before[:, 1].mean())
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from maxrr.svm import LinearSVM, estimator, heads
+from maxrr.svm.arrays import Device, asked_for
 from maxrr.svm.cuda import streamed_start as start_streamed
 from maxrr.svm.cuda import streaming
-from maxrr.svm.device import Device, asked_for
 from tests.cases import some, thinned
 
 TINY = 1 << 20  # bytes: room for Newton's method on some of the samples below, and for all of none

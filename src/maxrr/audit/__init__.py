@@ -2,10 +2,10 @@
 
 from maxrr.audit.attacks import Platt
 from maxrr.audit.auditing import audit, check_options
-from maxrr.audit.evidence import ATTACKS
 from maxrr.audit.findings import Finding
 from maxrr.audit.planning import AuditPlan, AuditWork, plan_audit, work_of_audit
 from maxrr.audit.results import AuditReport, audit_statement
+from maxrr.audit.scores import ATTACKS
 from maxrr.audit.shadows import ShadowPool
 
 __all__ = [

@@ -19,10 +19,10 @@ from maxrr.audit import distances
 from maxrr.audit.attacks import PLATT, Platt, cross_entropy, logit
 from maxrr.audit.case import Case, make_case
 from maxrr.audit.distances import Beside
-from maxrr.audit.evidence import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
 from maxrr.audit.findings import decide, rank_of_first, rank_p_value, rounding
 from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others
 from maxrr.audit.roc import Floats, auc, balanced_accuracy, roc, roc_by_class, tpr_at
+from maxrr.audit.scores import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
 from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, ModelProgress, ShadowCounts, ShadowPool, Shadows, View
 from maxrr.data import Dataset
 from maxrr.files import Lock

@@ -12,9 +12,9 @@ import numpy as np
 
 from maxrr.audit.auditing import here, labels_of
 from maxrr.audit.case import check_trains, make_case
-from maxrr.audit.evidence import Evidence, Seen
 from maxrr.audit.findings import ALPHA, FEWEST, WORTH, oddest
 from maxrr.audit.findings import apart as apart_
+from maxrr.audit.scores import Evidence, Seen
 from maxrr.audit.shadows import AT_ONCE, BEFORE, KEPT, RETRAINED, ModelProgress, ShadowCounts, Shadows
 from maxrr.data import Dataset
 from maxrr.nets.inputs import chosen_device, device_on

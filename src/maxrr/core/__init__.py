@@ -1,9 +1,8 @@
 """Which records the extractor is trained on: how often each is influential, and ways to choose the core."""
 
-from maxrr.core.choice import Choice, Core, Details
+from maxrr.core.choice import Choice, Core, Details, FullCore, HashCore
 from maxrr.core.frequency import FrequencyCore, MiddleCore
 from maxrr.core.ranking import Ranking, rank
-from maxrr.core.selection import FullCore, HashCore
 from maxrr.core.shards import Sharding, UntrainedShardsWarning
 from maxrr.core.trained_elsewhere import Adopted, Frozen
 

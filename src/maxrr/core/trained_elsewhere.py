@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maxrr.core.choice import Choice, Core, check_classes, chosen
-from maxrr.core.selection import FullCore, HashCore
+from maxrr.core.choice import Choice, Core, FullCore, HashCore, check_classes, chosen
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
 from maxrr.data.hashes import value_hashes

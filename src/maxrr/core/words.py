@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from maxrr.core.choice import Core, Details, in_shards
+from maxrr.core.choice import BY_HASH, EVERY_RECORD, Core, Details, FullCore, HashCore, in_shards
 from maxrr.core.frequency import FrequencyCore, MiddleCore
-from maxrr.core.selection import BY_HASH, EVERY_RECORD, FullCore, HashCore
 from maxrr.core.trained_elsewhere import Frozen, word_of
 from maxrr.nets.seeding import Network
 

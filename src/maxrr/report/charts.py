@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from maxrr.report.marks import Group, marks, number, tag
+from maxrr.report.page import Group, marks, number, tag
 
 CELL = 6.0  # of one mark, at most
 GAP = 2.5  # between bins

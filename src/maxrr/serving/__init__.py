@@ -7,18 +7,18 @@ from maxrr import lazily
 __all__ = ["Exported", "Revocations", "Served", "export", "export_onnx", "load", "snapshot"]
 
 if typing.TYPE_CHECKING:
-    from maxrr.serving.exported import Exported
-    from maxrr.serving.exporting import export
+    from maxrr.serving.exports import export
     from maxrr.serving.onnx import export_onnx
+    from maxrr.serving.origin import Exported
+    from maxrr.serving.revocations import Revocations
     from maxrr.serving.served import Served, load
     from maxrr.serving.snapshots import snapshot
-    from maxrr.serving.watching import Revocations
 else:  # PyTorch is waited for only by those who export
     __getattr__, __dir__ = lazily.names_from(__name__, {
-        "exported": ("Exported",),
-        "exporting": ("export",),
+        "origin": ("Exported",),
+        "exports": ("export",),
         "onnx": ("export_onnx",),
         "served": ("Served", "load"),
         "snapshots": ("snapshot",),
-        "watching": ("Revocations",),
+        "revocations": ("Revocations",),
     })  # fmt: skip

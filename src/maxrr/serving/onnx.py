@@ -24,10 +24,9 @@ from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets.extractors import Extractor
 from maxrr.nets.inputs import as_tensors, call, ready
-from maxrr.serving.comparing import compare, probes_of, reason
-from maxrr.serving.computing import INPUT, OUTPUTS, fed, input_names
-from maxrr.serving.exported import Exported, Origin
 from maxrr.serving.folders import ONNX
+from maxrr.serving.origin import Exported, Origin, compare, probes_of, reason
+from maxrr.serving.runtimes import INPUT, OUTPUTS, fed, input_names
 from maxrr.svm.calibration import LARGEST_SCORE
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.aliases import Inputs

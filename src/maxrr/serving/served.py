@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from maxrr.errors import DataError
 from maxrr.serving import folders
-from maxrr.serving.computing import Computing, Floats, Heads, Onnx, Plain
 from maxrr.serving.folders import ONNX, TORCH, Facts
-from maxrr.serving.watching import Watch
+from maxrr.serving.revocations import Watch
+from maxrr.serving.runtimes import Floats, Heads, NumpyRuntime, OnnxRuntime, Runtime
 
 if TYPE_CHECKING:
     from maxrr.data import Encoding
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Loaded:
     """One state of a served model: never changed, so that an answer comes from one of them."""
 
-    computing: Computing
+    runtime: Runtime
     classes: tuple[str, ...]
     shape: tuple[int, ...]
     kind: np.dtype[Any]
@@ -49,14 +49,14 @@ class Loaded:
 
                 if are_named(X) and not (self.encoding is None and are_inputs(X, self.columns)):
                     X = encoded(X, self.columns, self.declared(), self.kind)
-            return np.ascontiguousarray(converted(as_array(X), self.kind, self.shape, self.computing.precision))
+            return np.ascontiguousarray(converted(as_array(X), self.kind, self.shape, self.runtime.precision))
         from maxrr.data.fields import are_several, described, fields_of, packed
 
         array = packed(X) if are_several(X) else as_array(X)
         if set(array.dtype.names or ()) != set(self.kind.names):
             raise DataError(f"the model takes several inputs, {described(self.kind, ())}: bring a dictionary of these")
         return packed({
-            name: converted(array[name], kind, shape, self.computing.precision, f" {name!r}")
+            name: converted(array[name], kind, shape, self.runtime.precision, f" {name!r}")
             for name, (kind, shape) in fields_of(self.kind).items()
         })  # fmt: skip
 
@@ -159,7 +159,7 @@ class Served:
             The list could not be read for longer than `max_age`.
         """
         found = self._answering()
-        return found.computing.scores(found.taken(X))
+        return found.runtime.scores(found.taken(X))
 
     def predict(self, X: Any) -> NDArray[np.str_]:
         """The classes of records.
@@ -175,7 +175,7 @@ class Served:
             The names of their classes, as in `classes`.
         """
         found = self._answering()
-        scores = found.computing.scores(found.taken(X))
+        scores = found.runtime.scores(found.taken(X))
         best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
         names: NDArray[np.str_] = np.array(found.classes)[best]
         return names
@@ -194,7 +194,7 @@ class Served:
             Records × classes, in the order of `classes`; every row sums to 1.
         """
         found = self._answering()
-        return found.computing.probabilities(found.taken(X))
+        return found.runtime.probabilities(found.taken(X))
 
     def reload(self) -> bool:
         """Take the newest state, if there is another: of the folder, or of the workspace.
@@ -330,27 +330,27 @@ def workspace_of(folder: str | Path) -> str:
 def loaded(folder: Path, facts: Facts, content: bytes, network: "Network | None", threads: int) -> Loaded:
     """A model that can answer, of what a folder holds."""
     try:
-        computing = computing_of(facts, content, network, threads)
+        runtime = runtime_of(facts, content, network, threads)
     except Exception as error:  # whatever comes of content that is not ours
         raise ValueError(f"no model can be made of {folder}: {error}") from error
     return Loaded(
-        computing, tuple(facts.classes), tuple(facts.shape), facts.kind,
+        runtime, tuple(facts.classes), tuple(facts.shape), facts.kind,
         None if facts.columns is None else tuple(facts.columns), facts.model_hash, facts.requests, facts.export,
         facts.export, facts.encoding,
     )  # fmt: skip
 
 
-def computing_of(facts: Facts, content: bytes, network: "Network | None", threads: int) -> Computing:
+def runtime_of(facts: Facts, content: bytes, network: "Network | None", threads: int) -> Runtime:
     """What computes a model of this form."""
     if facts.form == ONNX:
-        return Onnx(content, facts.kind, facts.shape, len(facts.classes), threads)
+        return OnnxRuntime(content, facts.kind, facts.shape, len(facts.classes), threads)
     if facts.form == TORCH:
-        from maxrr.serving import extracting
+        from maxrr.serving import torch_runtime
 
-        return extracting.from_bytes(content, facts, network)
+        return torch_runtime.from_bytes(content, facts, network)
     import safetensors.numpy
 
     heads = Heads.from_arrays(safetensors.numpy.load(content), len(facts.classes))
     if len(heads.weights) != int(np.prod(facts.shape)):
         raise ValueError("its heads are not for records of its shape")
-    return Plain(heads)
+    return NumpyRuntime(heads)

@@ -4,10 +4,10 @@ import copy
 from pathlib import Path
 
 from maxrr.nets import Network
-from maxrr.serving.computing import Computing, Heads, Plain
-from maxrr.serving.exporting import encoding_of
-from maxrr.serving.extracting import Extracted
+from maxrr.serving.exports import encoding_of
+from maxrr.serving.runtimes import Heads, NumpyRuntime, Runtime
 from maxrr.serving.served import Loaded, Served
+from maxrr.serving.torch_runtime import TorchRuntime
 from maxrr.workspace import Workspace
 from maxrr.workspace.commits import check_same, is_later
 
@@ -57,11 +57,13 @@ def without_records(workspace: Workspace) -> Loaded:
     fitted = workspace.model._fitted
     heads = Heads(fitted.heads.coef_.T.copy(), fitted.heads.intercept_.copy(), fitted.platt())
     held = fitted.records
-    computing: Computing = (
-        Plain(heads) if fitted.blueprint.embeddings else Extracted(copy.deepcopy(fitted.extractor).eval(), heads)
+    runtime: Runtime = (
+        NumpyRuntime(heads)
+        if fitted.blueprint.embeddings
+        else TorchRuntime(copy.deepcopy(fitted.extractor).eval(), heads)
     )
     return Loaded(
-        computing, fitted.head_classes, held.shape, held.dtype,
+        runtime, fitted.head_classes, held.shape, held.dtype,
         held.columns, fitted.model_hash, fitted.requests, f"{workspace.token} {workspace.state}",
         encoding=encoding_of(workspace),
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """One source for NumPy arrays and torch tensors: the few bridges that the array API standard leaves open."""
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,6 +39,10 @@ class Array(Protocol):
 AnyArray = Any
 """An `Array` inside the solver, unchecked: NumPy and PyTorch declare no type for what the array API has in common."""
 
+LONGEST = 1e100  # of samples
+SMALLEST = 1e-100  # features below this in size count as zero
+SMALLEST_PENALTY, LARGEST_PENALTY = 1e-50, 1e50  # for Cᵢ
+NO_EXPONENT = -10_000  # the exponent of a row of zeros, or of no numbers
 BLOCK_BYTES = 1 << 22  # of float64 that narrower numbers become at a time: as much as fits into a processor's cache,
 DEVICE_BLOCK_BYTES = 1 << 30  # and on a device of its own, where small operations cost as much as large ones
 
@@ -177,3 +182,47 @@ def solve_positive(matrix: AnyArray, ridge: float, right: AnyArray) -> AnyArray:
     except np.linalg.LinAlgError:  # not quite positive, by rounding
         return np.linalg.lstsq(matrix, right)[0]
     return dtrtrs(upper, dtrtrs(upper, right, trans=1)[0])[0]
+
+
+# A device beside the processor: which one was asked for, and how much of its memory may be used.
+
+
+SHARE = 0.8  # of the device's memory that is free
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where products are done with samples that are in main memory."""
+
+    name: str
+    budget: int | None = None  # bytes; None stands for a share of what is free
+
+    def room(self) -> int:
+        """How many bytes may be used there now."""
+        if self.budget is not None:
+            return self.budget
+        import torch
+
+        free, _ = torch.cuda.mem_get_info(self.name)
+        unused = torch.cuda.memory_reserved(self.name) - torch.cuda.memory_allocated(self.name)
+        return int(SHARE * (free + unused))
+
+
+def asked_for(device: object) -> Device | None:
+    """The device that a caller names; None for the processor."""
+    if device is None or str(device) == "cpu":
+        return None
+    import torch
+
+    try:
+        kind = torch.device(str(device)).type
+    except RuntimeError:
+        kind = ""
+    if kind != "cuda":
+        raise ValueError(f"device must be None, 'cpu' or 'cuda', not {str(device)!r}")
+    if not torch.cuda.is_available():
+        raise ValueError(
+            f"device={str(device)!r} was asked for, but PyTorch finds no CUDA device here: leave `device` out, which "
+            "gives the same bytes, or install a PyTorch built for CUDA"
+        )
+    return Device(str(device))

@@ -21,6 +21,7 @@ from maxrr.svm.arrays import (
     Bools,
     Floats,
     Ints,
+    asked_for,
     is_numpy,
     is_torch,
     like,
@@ -31,7 +32,6 @@ from maxrr.svm.arrays import (
 )
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.device import asked_for
 from maxrr.svm.heads import Solution, Work, heads_needed
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 from maxrr.svm.schemes import Scheme, check, choose, move, solve

@@ -8,8 +8,12 @@ import numpy as np
 
 from maxrr.once import once
 from maxrr.svm.arrays import (
+    LARGEST_PENALTY,
+    NO_EXPONENT,
+    SMALLEST_PENALTY,
     AnyArray,
     Bools,
+    Device,
     Floats,
     Ints,
     any_among,
@@ -22,9 +26,7 @@ from maxrr.svm.arrays import (
     wide,
 )
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.device import Device
 from maxrr.svm.exact.fixed_point import Fixed
-from maxrr.svm.limits import LARGEST_PENALTY, NO_EXPONENT, SMALLEST_PENALTY
 from maxrr.svm.screening import Screen
 
 # What the loss of each sample weighs.

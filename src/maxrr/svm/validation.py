@@ -13,6 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from maxrr.svm.arrays import (
+    LARGEST_PENALTY,
+    LONGEST,
+    NO_EXPONENT,
+    SMALLEST,
+    SMALLEST_PENALTY,
     AnyArray,
     Bools,
     Floats,
@@ -25,7 +30,6 @@ from maxrr.svm.arrays import (
     to_numpy,
     wide,
 )  # fmt: skip
-from maxrr.svm.limits import LARGEST_PENALTY, LONGEST, NO_EXPONENT, SMALLEST, SMALLEST_PENALTY
 from maxrr.svm.problem import Flags
 
 DENSE = (

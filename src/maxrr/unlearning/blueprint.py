@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Choice, Core, FullCore, HashCore, Sharding, UntrainedShardsWarning, selection
+from maxrr import core
+from maxrr.core import Choice, Core, FullCore, HashCore, Sharding, UntrainedShardsWarning
 from maxrr.core.shards import sharding_of, untrained
 from maxrr.data import Dataset
 from maxrr.errors import DataError
@@ -30,12 +31,12 @@ from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel import Engine, EngineLike, Ray, cores, working_on
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
-from maxrr.svm.carrying import Weights
-from maxrr.svm.limits import LARGEST_PENALTY, SMALLEST_PENALTY
+from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
+from maxrr.svm.search.start import Weights
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.conditions import DECIDE_EACH
 
-RULES = [getattr(selection, name) for name in DECIDE_EACH]
+RULES = [getattr(core, name) for name in DECIDE_EACH]
 
 
 class Weighed(Protocol):

@@ -27,9 +27,9 @@ from maxrr.once import once
 from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt
-from maxrr.svm.carrying import ENOUGH, Weights, carried_over
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.problem import changed
+from maxrr.svm.search.start import CARRIED_FROM, Weights, carried_over
 from maxrr.svm.snapshot import labels_of, renamed
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import Blueprint
@@ -508,7 +508,7 @@ def nearby(
     if not same or not made:
         return None
     known = np.flatnonzero(np.isin(retained.ids, now.records.ids[now.records.alive]))
-    some = known[:: max(1, len(known) // ENOUGH)]
+    some = known[:: max(1, len(known) // CARRIED_FROM)]
     width = features.shape[1] // len(parts_of(then.extractor))
     changed = np.concatenate([np.arange(shard * width, (shard + 1) * width) for shard in sorted(made)])
     before = heads.features_of(now.records.rows(retained.ids[some]))

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maxrr.parallel import Threads
-from maxrr.svm.arrays import Bools, Floats, Ints, to_numpy
+from maxrr.svm.arrays import Bools, Device, Floats, Ints, to_numpy
 from maxrr.svm.cuda.newton import BLOCK, LARGEST_PRODUCT, WIDE, Heads, Rows, minimise
 from maxrr.svm.cuda.start import FAR, MOST, STAGES, RunSamples, centres, find_direction, thin
 from maxrr.svm.cuda.streaming import BLOCK_BYTES, rows_at_once, sent
-from maxrr.svm.device import Device
 from maxrr.svm.problem import Samples
 from maxrr.svm.search.bands import NOTHING
 from maxrr.svm.search.start import BAND, Guess

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maxrr.parallel import Threads
-from maxrr.svm.arrays import AnyArray, Floats, blocks, is_narrow, to_numpy
-from maxrr.svm.device import Device
+from maxrr.svm.arrays import AnyArray, Device, Floats, Ints, blocks, is_narrow, like, to_numpy
+from maxrr.svm.exact.fixed_point import MANTISSA, Fixed, integers
 
 BLOCK_BYTES = 1 << 28  # of samples in float64 that are sent at a time: more of them are no faster
 
@@ -122,3 +122,28 @@ def scores(X: NDArray[np.floating], weights: Floats, device: Device) -> Floats:
     for rows, block in sent(X, rows_at_once(X, weights.shape[1], device), device):
         found[rows] = to_numpy(block.double() @ there)
     return found
+
+
+# Sums of samples without rounding where they are: `fixed_point.signed_sum` in other words.
+
+
+def signed_sum(X: Tensor, places: Ints, signs: Floats) -> tuple[Fixed, Ints]:
+    """Σ yᵢxᵢ over the rows at some places for yᵢ = ±1, and how many numbers of each column are not zero."""
+    total, filled = Fixed.zeros(X.shape[1]), np.zeros(X.shape[1], dtype=np.int64)
+    width = MANTISSA - max(len(places), 2).bit_length()  # of whole numbers whose sum is below 2^MANTISSA
+    for part in blocks(X[: len(places)]):
+        rows, factors = X[like(places[part], X)].double(), like(signs[part], X)
+        filled += to_numpy((rows != 0.0).sum(0))
+        exponents = np.frexp(to_numpy(rows.abs().amax(0)))[1].astype(np.int64)
+        lowest = int(exponents.min(initial=0))
+        rest = rows * like(np.ldexp(1.0, width - exponents), X)  # by powers of two: nothing is rounded
+        values, count = Fixed.zeros(X.shape[1]).values, 0
+        while True:
+            whole = torch.round(rest)
+            values, count = (values << width) + to_numpy(factors @ whole).astype(np.int64).astype(object), count + 1
+            rest -= whole
+            if not bool(rest.any()):
+                break
+            rest *= 2.0**width
+        total = total.plus(Fixed(values << integers((exponents - lowest).tolist()), width * count - lowest))
+    return total, filled

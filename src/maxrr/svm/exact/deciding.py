@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm.arrays import Bools, Floats, Ints, marked, on_accelerator
+from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked, on_accelerator
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.enclosure import UP, Enclosure, Published, enclose, publish
 from maxrr.svm.exact.fixed_point import Fixed, combination, integers, signed_sum
-from maxrr.svm.exact.multipliers import Polished, Search, UnpolishedError
-from maxrr.svm.exact.turning import ends
-from maxrr.svm.limits import NO_EXPONENT
+from maxrr.svm.exact.multipliers import Polished, Search, UnpolishedError, ends
 from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.screening import Screen
 
@@ -190,7 +188,7 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
     """The sums over some samples, for bounds cᵢ in units of C."""
     signs, bounds = y[places], samples.bounds[places]
     if samples.penalties.even and on_accelerator(samples.X):
-        from maxrr.svm.cuda import sums as on_device  # brings torch
+        from maxrr.svm.cuda import streaming as on_device  # brings torch
 
         samples.counter.rows += len(places)
         total, filled = on_device.signed_sum(samples.X, samples.row_numbers(places), signs)

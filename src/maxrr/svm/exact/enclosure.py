@@ -24,8 +24,7 @@ from maxrr.svm.arrays import Floats, Ints
 from maxrr.svm.exact import rounding
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.fixed_point import Fixed, integers, scaled
-from maxrr.svm.exact.multipliers import Polished
-from maxrr.svm.exact.turning import ends
+from maxrr.svm.exact.multipliers import Polished, ends
 
 UP = 1.0 + 2.0**-30  # covers the rounding of a bound itself, a sum of at most millions of terms that are not negative
 TINY = 2.0**-1000  # and its underflow

@@ -10,7 +10,7 @@ from maxrr.svm.arrays import Floats
 from maxrr.svm.exact.deciding import all_margins, bias, certify, finish, margin_error
 from maxrr.svm.exact.enclosure import TINY, UP
 from maxrr.svm.exact.fixed_point import Fixed, Integers, combination, integers
-from maxrr.svm.exact.turning import ends
+from maxrr.svm.exact.multipliers import ends
 from maxrr.svm.problem import Head, Samples, Trial
 
 # The slow and sure way to a head: an interior point method, for what Newton on smoothed problems does not settle.

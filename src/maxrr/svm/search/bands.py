@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maxrr.parallel import Engine, InProcess, Threads
-from maxrr.svm.arrays import Bools, Floats, Ints, marked
+from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
 from maxrr.svm.exact.fallback import UnsettledError
-from maxrr.svm.limits import NO_EXPONENT
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.screening import Screen, moves, size
 from maxrr.svm.search.working_set import REACH, enough_for_path, for_each_head, refine

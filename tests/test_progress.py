@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from maxrr import progress
 from maxrr.progress import Line
-from maxrr.progress import line as progress
 
 
 class Terminal(io.StringIO):

@@ -13,14 +13,14 @@ from maxrr.nets.inputs import as_tensors, call, ready
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
-from maxrr.serving.computing import HEADS, Floats, Heads
 from maxrr.serving.folders import Facts
+from maxrr.serving.runtimes import HEADS, Floats, Heads
 from maxrr.unlearning.facts import extractor_of, weights_of
 
 EXTRACTOR, PROBE = "extractor.", "probe"  # in front of the names of its weights; its features of made-up records
 
 
-class Extracted:
+class TorchRuntime:
     """Heads on what an extractor makes of records."""
 
     def __init__(self, extractor: nn.Module, heads: Heads) -> None:
@@ -44,7 +44,7 @@ def to_bytes(extractor: nn.Module, heads: Heads, probe: NDArray[np.float64]) -> 
     return safetensors.torch.save(weights | {name: torch.tensor(value) for name, value in arrays.items()})
 
 
-def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extracted:
+def from_bytes(content: bytes, facts: Facts, network: Network | None) -> TorchRuntime:
     """The same back. Ours are made by name; other code is run only if the caller names it."""
     found = safetensors.torch.load(content)
     heads = Heads.from_arrays({name: found[name].numpy() for name in HEADS if name in found}, len(facts.classes))
@@ -55,7 +55,7 @@ def from_bytes(content: bytes, facts: Facts, network: Network | None) -> Extract
     stored = Fingerprint(facts.layers or "", found[PROBE].numpy())
     if differs := Fingerprint.of(extractor, tuple(facts.shape), facts.kind).differs_from(stored, exactly=False):
         raise ValueError(f"the network is not the one that was exported: {differs}. Bring its code as it was")
-    return Extracted(extractor.eval(), heads)
+    return TorchRuntime(extractor.eval(), heads)
 
 
 def named(network: Mapping[str, Any] | None) -> NamedNetwork:

@@ -1,4 +1,4 @@
-"""Scores and probabilities of records: by NumPy alone, or by onnxruntime. What PyTorch computes is in `extracting`.
+"""Scores and probabilities of records: by NumPy alone, or by onnxruntime. What PyTorch computes is in `torch_runtime`.
 
 A few records at a time are computed as they are, so that one takes little time. A score may then differ in its last
 digits from that of `MaxRR.decision_function`, which computes whole blocks: so its bytes depend on one record alone.
@@ -79,7 +79,7 @@ OUTPUTS = SCORES, PROBABILITIES, LABEL = "scores", "probabilities", "label"
 HEADS = ("weights", "intercepts", "a", "b", "centre")
 
 
-class Computing(Protocol):
+class Runtime(Protocol):
     """What computes a model."""
 
     @property
@@ -130,7 +130,7 @@ class Heads:
         return {name: np.ascontiguousarray(value) for name, value in zip(HEADS, numbers, strict=True)}
 
 
-class Plain:
+class NumpyRuntime:
     """Records that are features already: heads and nothing else."""
 
     precision = np.dtype(np.float64)
@@ -145,7 +145,7 @@ class Plain:
         return self.heads.probabilities_of(self.scores(records))
 
 
-class Onnx:
+class OnnxRuntime:
     """A graph that onnxruntime computes."""
 
     precision = None  # a graph takes one type

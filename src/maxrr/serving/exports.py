@@ -7,12 +7,11 @@ from pathlib import Path
 import safetensors.numpy
 
 from maxrr.data import Dataset, Encoding
-from maxrr.serving import extracting, folders, onnx
-from maxrr.serving.comparing import compare, probes_of
-from maxrr.serving.computing import Heads
-from maxrr.serving.exported import Exported, Origin
+from maxrr.serving import folders, onnx, torch_runtime
 from maxrr.serving.folders import NUMPY, ONNX, TORCH, Facts
-from maxrr.serving.served import computing_of
+from maxrr.serving.origin import Exported, Origin, compare, probes_of
+from maxrr.serving.runtimes import Heads
+from maxrr.serving.served import runtime_of
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.facts import network_facts
@@ -88,10 +87,10 @@ def export(
         )  # fmt: skip
 
     network = fitted.blueprint.network if chosen == TORCH else None
-    computing = computing_of(facts("", ""), content, network, threads=1)
-    scores = computing.scores(probes)
+    runtime = runtime_of(facts("", ""), content, network, threads=1)
+    scores = runtime.scores(probes)
     best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
-    differences = compare(fitted, features, [scores, computing.probabilities(probes), best])
+    differences = compare(fitted, features, [scores, runtime.probabilities(probes), best])
     name = origin.noted("serving", folder) or folders.new_export()
     size = folders.write(folder, chosen, content, lambda file, sha256: facts(file, sha256, name))
     return Exported(Path(folder), size, chosen, opset, fitted.model_hash, name, len(probes), *differences)
@@ -127,7 +126,7 @@ def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:
             raise ValueError(f"{error}. Use form='torch', which needs PyTorch where it is loaded") from error
     heads = Heads(fitted.heads.coef_.T, fitted.heads.intercept_, fitted.platt())
     if form == TORCH:
-        return extracting.to_bytes(fitted.extractor, heads, fitted.fingerprint.features), None
+        return torch_runtime.to_bytes(fitted.extractor, heads, fitted.fingerprint.features), None
     if form == NUMPY and fitted.blueprint.embeddings:
         return safetensors.numpy.save(heads.to_arrays()), None
     raise ValueError(f"an export is of form 'onnx' or 'torch', and 'numpy' by itself for embeddings; not {form!r:.40}")
