@@ -10,6 +10,8 @@ import sys
 import time
 from typing import Protocol, TextIO
 
+__all__ = ["Line", "Progress"]
+
 
 class Progress(Protocol):
     """A function that long work calls to tell how far it is."""

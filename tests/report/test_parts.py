@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from maxrr.report.charts import bar, fingerprint, shares, unit_histogram
-from maxrr.report.demo import contact_sheet, drawn, sheet
+from maxrr.report.demo import drawn, sheet, sheet_of
 from maxrr.report.page import Group, tag
 from tests.report.reading import all_of, collapsed, read
 
@@ -88,7 +88,7 @@ def test_a_sheet_has_every_image_in_its_place() -> None:
 
 def test_what_is_gone_leaves_an_empty_frame() -> None:
     gone = np.array([False, True, False])
-    reader = read(contact_sheet(np.ones((3, 2, 2)), gone, 2, (9, 9, 9), "three"))
+    reader = read(sheet_of(np.ones((3, 2, 2)), gone, 2, (9, 9, 9), "three"))
     (image,), (frame,) = all_of(reader, "image"), all_of(reader, "rect")
     assert (frame.attributes["x"], frame.attributes["y"]) == ("5", "1")
     pixels = opacity(image.attributes["href"])[..., 3]

@@ -348,7 +348,7 @@ def with_bias_nearest_zero(near: Near, state: Polished) -> Polished:
 # Where the optimal biases of a head begin and end, given its weights. The loss of a head is piecewise linear in b. Its
 # slope rises by Cᵢ at every tᵢ = yᵢ − w·xᵢ, the b at which sample i has margin 1, from minus the sum of Cᵢ over the
 # positive samples on the far left. The optimal b go from the first tᵢ at which the slope is no longer negative to the
-# first at which it is positive. Both ends are monotone in each of the tᵢ, so that bounds on these give bounds on the ends.
+# first at which it is positive. Both ends are monotone in each of the tᵢ, so that bounds on these give bounds on both.
 
 
 def ends(order: Ints, rises: Floats | Integers, below: float) -> tuple[int, int]:
