@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
-from lab.heads import Bools, Floats, Heads, Ints, OneVsOne
+from lab.heads import Bools, Floats, Heads, Ints, OneVsOne, Scheme, pairs
 from maxrr.audit.attacks import cross_entropy
 from maxrr.svm import PlattScaling, fit_platt
-from maxrr.svm.pairs import pairs
-from maxrr.svm.schemes import Scheme
 
 Variant = Literal["retained", "everything", "test", "unnormalised", "softmax"]
 USUAL: Variant = "retained"

@@ -6,21 +6,25 @@ The paper says one-vs-rest. The class that most people take for a linear SVM, sc
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import combinations, groupby
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.parallel import EngineLike
+from maxrr.parallel import EngineLike, Processes, working_on
 from maxrr.progress import Progress
 from maxrr.svm import Certificate, LinearSVM, influential_in
-from maxrr.svm.arrays import Array, to_numpy
-from maxrr.svm.schemes import Scheme, choose
+from maxrr.svm.arrays import Array, rows, to_numpy
 from maxrr.unlearning.flat_heads import quietly
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+Scheme = Literal["one-vs-rest", "one-vs-one"]
+"""How SVMs for two classes tell many apart: one for each class, or for each pair of classes."""
+Class = TypeVar("Class")
 
 SMALL = 2**18  # numbers in a run's features: up to here heads are solved before a process would have started
 
@@ -71,35 +75,69 @@ class OneVsRest(Linear):
     """One head per class, against all others; the largest score wins."""
 
     def choose(self, scores: Floats) -> Ints:
-        return np.asarray(self.classes[choose("one-vs-rest", scores, len(self.classes))])
+        wide = np.hstack([-scores, scores]) if len(self.classes) == 2 else scores
+        return np.asarray(self.classes[wide.argmax(axis=1)])
 
 
 class OneVsOne(Linear):
     """One head per pair of classes, positive for the second; each has a vote, and the first class wins a tie."""
 
     def choose(self, scores: Floats) -> Ints:
-        return np.asarray(self.classes[choose("one-vs-one", scores, len(self.classes))])
+        votes = np.zeros((len(self.classes), len(scores)), dtype=np.int64)
+        for (one, other), score in zip(pairs(range(len(self.classes))), scores.T, strict=True):
+            second = score > 0.0
+            votes[other] += second
+            votes[one] += ~second
+        return np.asarray(self.classes[votes.argmax(axis=0)])
+
+
+def pairs(classes: Iterable[Class]) -> list[tuple[Class, Class]]:
+    """The classes of every head, in the order of the heads. A head is positive for the second of its two.
+
+    >>> pairs("abc")
+    [('a', 'b'), ('a', 'c'), ('b', 'c')]
+    """
+    return list(combinations(classes, 2))
 
 
 def solve_one_vs_rest(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsRest:
     """Fitted to the records of the mask; None stands for all."""
-    return OneVsRest(*fit_svm("one-vs-rest", X, y, mask, C))
+    model, chosen = fit_svm(X, y, np.ones(len(y), dtype=bool) if mask is None else mask, C)
+    influential = np.isin(np.arange(len(y)), chosen[model.support_])
+    return OneVsRest(model.classes_, model.coef_, model.intercept_, influential, worst_gap(model.certificate_))
 
 
 def solve_one_vs_one(X: Array, y: Ints, mask: Bools | None, C: float = 1.0) -> OneVsOne:
     """The same problems as scikit-learn's `SVC(kernel="linear")`, solved to rounding."""
-    return OneVsOne(*fit_svm("one-vs-one", X, y, mask, C))
+    classes = np.unique(y if mask is None else y[mask])
+    found = [fit_svm(X, y, members, C) for members in members_of_pairs(y, mask, classes)]
+    influential = np.zeros(len(y), dtype=bool)
+    for model, chosen in found:
+        influential[chosen[model.support_]] = True
+    return OneVsOne(
+        classes,
+        np.concatenate([model.coef_ for model, _ in found]),
+        np.concatenate([model.intercept_ for model, _ in found]),
+        influential,
+        worst_gap(certificate for model, _ in found for certificate in model.certificate_),
+    )
 
 
-def fit_svm(
-    scheme: Scheme, X: Array, y: Ints, mask: Bools | None, C: float
-) -> tuple[Ints, Floats, Floats, Bools, float]:  # fmt: skip
-    """What `Linear` holds. No warning that a head has no weights: that is what the study found, and counted as such."""
-    rows = np.arange(len(y)) if mask is None else np.flatnonzero(mask)
+def members_of_pairs(y: Ints, mask: Bools | None, classes: Ints) -> Iterator[Bools]:
+    """Which records of the mask are of either class, for each pair."""
+    for pair in pairs(classes):
+        members = np.isin(y, pair)
+        yield members if mask is None else members & mask
+
+
+def fit_svm(X: Array, y: Ints, members: Bools, C: float) -> tuple[LinearSVM, Ints]:
+    """An SVM on some of the records, and which these are.
+
+    There is no warning that a head has no weights: that is what the study found, and counted as such.
+    """
+    chosen = np.flatnonzero(members)
     with quietly():
-        model = LinearSVM(C, scheme=scheme).fit(to_numpy(X)[rows], y[rows])
-    influential = np.isin(np.arange(len(y)), rows[model.support_])
-    return model.classes_, model.coef_, model.intercept_, influential, worst_gap(model.certificate_)
+        return LinearSVM(C).fit(X if members.all() else to_numpy(X)[chosen], y[chosen]), chosen
 
 
 def worst_gap(certificates: Iterable[Certificate]) -> float:
@@ -117,8 +155,6 @@ SOLVE: dict[Scheme, Callable[[Array, Ints, Bools | None, float], Heads]] = {
     "one-vs-one": solve_one_vs_one,
 }
 
-MADE: dict[Scheme, type[OneVsRest] | type[OneVsOne]] = {"one-vs-rest": OneVsRest, "one-vs-one": OneVsOne}
-
 
 def solve(
     scheme: Scheme, runs: Sequence[Array], y: Ints, masks: Sequence[Bools | None], progress: Progress | None = None,
@@ -132,7 +168,41 @@ def solve(
     if not runs or np.prod(runs[0].shape) <= SMALL:
         yield from (SOLVE[scheme](X, y, mask, C) for X, mask in zip(runs, masks, strict=True))
         return
-    solved = influential_in(runs, y, C=C, scheme=scheme, masks=masks, progress=progress, engine=engine)
+    if scheme == "one-vs-one":
+        yield from solve_pairs(runs, y, masks, progress, C, engine)
+        return
+    solved = influential_in(runs, y, C=C, masks=masks, progress=progress, engine=engine)
     for mask, found in zip(masks, solved, strict=True):
         classes, gap = np.unique(y if mask is None else y[mask]), worst_gap(found.certificates)
-        yield MADE[scheme](classes, found.weights, found.biases, found.mask, gap)
+        yield OneVsRest(classes, found.weights, found.biases, found.mask, gap)
+
+
+def solve_pairs(
+    runs: Sequence[Array],
+    y: Ints,
+    masks: Sequence[Bools | None],
+    progress: Progress | None,
+    C: float,
+    engine: EngineLike,
+) -> Iterator[OneVsOne]:
+    """As `solve`, for pairs: one pair after the other, each in all neighbours with the same mask."""
+    done = 0
+    with working_on(Processes() if engine is None else engine) as workers:
+        for _, alike in groupby(zip(runs, masks, strict=True), key=lambda run: id(run[1])):
+            group = list(alike)
+            mask = group[0][1]
+            classes = np.unique(y if mask is None else y[mask])
+            influential, heads = np.zeros((len(group), len(y)), dtype=bool), list[list[Any]]()
+            for members in members_of_pairs(y, mask, classes):
+                chosen = np.flatnonzero(members)
+                parts = (rows(X, chosen) for X, _ in group)
+                found = list(influential_in(parts, y[chosen], C=C, engine=workers))
+                influential[:, chosen] |= [one.mask for one in found]
+                heads.append(found)
+            done += len(group)
+            if progress is not None:
+                progress("heads of pairs", done, len(runs))
+            for mine, shaping in zip(zip(*heads, strict=True), influential, strict=True):
+                gap = worst_gap(certificate for one in mine for certificate in one.certificates)
+                weights, biases = ([getattr(one, name) for one in mine] for name in ("weights", "biases"))
+                yield OneVsOne(classes, np.concatenate(weights), np.concatenate(biases), shaping, gap)

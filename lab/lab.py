@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lab import published
-from lab.heads import Bools, Heads, accuracy, solve
+from lab.heads import Bools, Heads, Scheme, accuracy, solve
 from lab.profiles import DIVIDED, KNOWN, PROFILES, Pixels, Profile
 from lab.results import Clock, Results
 from maxrr.core import Ranking, rank
@@ -34,7 +34,6 @@ from maxrr.nets.training import train_by
 from maxrr.parallel import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Array
-from maxrr.svm.schemes import Scheme
 
 MODELS, REQUESTS = 8, 9  # streams below the seed: of the models' own seeds, and of random records
 WORK = "work"  # a folder for what is not finished

@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from lab.heads import Scheme
 from maxrr.data.known import PUBLISHED
 from maxrr.nets import Recipe
-from maxrr.svm.schemes import Scheme
 
 Pixels = Literal["divided", "raw", "standardised"]
 """How networks read pixels: from 0 to 1, from 0 to 255, or with mean 0 and standard deviation 1."""

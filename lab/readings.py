@@ -36,7 +36,7 @@ import numpy as np
 
 from lab import published
 from lab.comparison import compare, half_interval, spread
-from lab.heads import Bools
+from lab.heads import Bools, Scheme
 from lab.lab import Lab
 from lab.profiles import Pixels, Profile
 from lab.results import Json
@@ -44,7 +44,6 @@ from lab.rule import RELATIVE
 from lab.stacking import Networks, train_together
 from lab.verification import apart
 from maxrr.core.frequency import ranking_seeds
-from maxrr.svm.schemes import Scheme
 
 PART = "readings"
 PIXELS: tuple[Pixels, ...] = get_args(Pixels)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from lab.heads import solve_one_vs_one
 from lab.lab import Lab
 from lab.results import Json
 from lab.shard_costs import Speeds
@@ -93,9 +94,12 @@ def time_setting(
     extractor = split(networks[0])[0]
     embed = best(lab, lambda: lab.features(extractor))
     features, _ = embed_side_by_side(lab, networks)
-    heads = LinearSVM(scheme=lab.profile.heads)
-    fit = best(lab, lambda: heads.fit(features.training, lab.training.labels))
-    movable = lab.profile.heads == "one-vs-rest"  # heads of pairs are always fitted anew
+    heads, movable = LinearSVM(), lab.profile.heads == "one-vs-rest"  # heads of pairs are always fitted anew
+    labels = lab.training.labels
+    if movable:
+        fit = best(lab, lambda: heads.fit(features.training, labels))
+    else:
+        fit = best(lab, lambda: solve_one_vs_one(features.training, labels, None))
     outside = np.setdiff1d(np.arange(len(lab.training)), np.concatenate(rows))
     return Speeds(
         *training, cores() if lab.device.type == "cpu" else 1, embed, fit,

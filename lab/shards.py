@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 from lab.comparison import compare
+from lab.heads import SOLVE, accuracy
 from lab.lab import Lab
 from lab.profiles import Profile
 from lab.results import Json, Results
@@ -23,8 +24,6 @@ from lab.shard_costs import Speeds, Stage, expected_touched, expected_work, in_s
 from lab.shard_networks import CORES, FULL, MIDDLE, embed_side_by_side, network, shard_rows, train_shards
 from lab.shard_seconds import Setting, machine, time_parts
 from lab.votes import by_majority, by_mean
-from maxrr.svm import LinearSVM
-from maxrr.svm.arrays import to_numpy
 
 PART = "shards"
 REPEATS = 3
@@ -114,13 +113,12 @@ def try_case(lab: Lab, case: Case) -> Json:
     for networks in repeats:
         features, scores = embed_side_by_side(lab, networks)
         started = perf_counter()
-        heads = LinearSVM(scheme=lab.profile.heads).fit(features.training, lab.training.labels)
+        heads = SOLVE[lab.profile.heads](features.training, lab.training.labels, None, 1.0)
         fits.append(perf_counter() - started)
-        influential = np.isin(np.arange(len(lab.training)), heads.support_)
-        found["accuracy"].append(float(np.mean(to_numpy(heads.predict(features.test)) == labels)))
+        found["accuracy"].append(accuracy(heads, features.test, labels))
         found["vote"].append(float(np.mean(by_majority(scores) == labels)))
         found["mean"].append(float(np.mean(by_mean(scores) == labels)))
-        found["influential"].append(float(np.sum(influential & ~in_core)))
+        found["influential"].append(float(np.sum(heads.influential & ~in_core)))
     return {
         **found, "sizes": [len(mine) for mine in rows], "features": int(features.training.shape[1]),
         "seconds": {"training all networks": trained, "fit": fits},

@@ -11,10 +11,10 @@ import numpy as np
 from lab import published
 from lab.comparison import Cell, compare
 from lab.confidence import USUAL
+from lab.heads import Scheme
 from lab.lab import Lab
 from lab.results import Json
 from lab.verification import FIGURES, METHODS, extract, fit_to_retained, scenario, tally_claims
-from maxrr.svm.schemes import Scheme
 
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 PENALTIES = (0.1, 1.0, 10.0)

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from lab.comparison import Cell, compare
 from lab.confidence import OF_SCHEME, USUAL, Variant, losses
-from lab.heads import Bools, Floats, Heads
+from lab.heads import Bools, Floats, Heads, Scheme
 from lab.lab import Features, Lab
 from lab.published import published
 from lab.results import Json
 from maxrr.audit.attacks import Threshold
 from maxrr.parallel import Threads, single_threaded_blas
-from maxrr.svm.schemes import Scheme
 
 T = TypeVar("T")
 K = TypeVar("K", np.bool_, np.float64)

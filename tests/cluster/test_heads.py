@@ -28,14 +28,13 @@ def same(one, other):
     assert [each.decided for each in one.certificate_] == [each.decided for each in other.certificate_]
 
 
-@pytest.mark.parametrize("scheme", ["one-vs-rest", "one-vs-one"])
-def test_the_same_bytes(digits, engine, scheme):
+def test_the_same_bytes(digits, engine):
     seen = []
-    model = LinearSVM(scheme=scheme).fit(*digits, engine=engine, progress=lambda *done: seen.append(done[:3]))
-    here = LinearSVM(scheme=scheme).fit(*digits)
+    model = LinearSVM().fit(*digits, engine=engine, progress=lambda *done: seen.append(done[:3]))
+    here = LinearSVM().fit(*digits)
     same(here, model)
     heads = len(here.certificate_)
-    assert len(seen) == (4 if scheme == "one-vs-rest" else heads)  # two groups for each worker, or a pair each
+    assert len(seen) == 4  # two groups for each worker
     assert seen == sorted(seen)
     assert seen[-1] == ("heads", heads, heads)
     assert model.work_.cold_solves == here.work_.cold_solves

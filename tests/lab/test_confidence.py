@@ -8,9 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from lab.confidence import OF_SCHEME, couple, fit_pairs, losses
-from lab.heads import solve_one_vs_one, solve_one_vs_rest
+from lab.heads import pairs, solve_one_vs_one, solve_one_vs_rest
 from maxrr.svm import PlattScaling, fit_platt
-from maxrr.svm.pairs import pairs
 from tests.lab.test_heads import problem
 
 SIGMOID = PlattScaling(a=np.array([-1.0]), b=np.zeros(1), centre=np.zeros(1))  # so that a score is a logit

@@ -6,10 +6,10 @@ import pytest
 from lab.confidence import couple
 from lab.cross_validated import FOLDS
 from lab.cross_validated import measure as cross_validated
+from lab.heads import pairs
 from lab.verification import METHODS
 from maxrr.audit.attacks import folds_of
 from maxrr.svm import LinearSVM, fit_platt
-from maxrr.svm.pairs import pairs
 from tests.lab.problems import TINY, embedded, tiny_lab, with_ranking
 from tests.lab.test_verification import claimed_unlearned
 

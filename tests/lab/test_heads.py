@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.svm import SVC
 
 from lab import heads as solver
-from lab.heads import OneVsOne, OneVsRest, accuracy, solve_one_vs_one, solve_one_vs_rest
+from lab.heads import OneVsOne, OneVsRest, accuracy, pairs, solve_one_vs_one, solve_one_vs_rest
 from maxrr.parallel import InProcess, Processes
 from maxrr.parallel.parcels import Parcel
 from maxrr.svm import LinearSVM, influence
-from maxrr.svm.pairs import pairs
+from maxrr.svm.arrays import is_torch
 
 SOLVE = [solve_one_vs_rest, solve_one_vs_one]
 
@@ -88,6 +89,7 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     here = list(solver.solve(kind, runs, y, masks))
     monkeypatch.setattr(solver, "SMALL", 0)
     monkeypatch.setattr(influence, "Processes", InProcess)  # `tests/svm` has these in other processes
+    monkeypatch.setattr(solver, "Processes", InProcess)
     there = list(solver.solve(kind, runs, y, masks, lambda what, done, total, **_: said.append((done, total))))
     assert said[-1] == (3, 3)
     for one, other in zip(here, there, strict=True):
@@ -97,6 +99,26 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
         np.testing.assert_allclose(one.biases, other.biases, rtol=1e-9, atol=1e-12)
         assert np.array_equal(one.influential, other.influential)
     assert not np.array_equal(here[0].influential, here[1].influential)
+
+
+def test_from_a_device_the_heads_of_pairs_are_the_same(monkeypatch):
+    """To the byte, also where a class has one record, and where a mask leaves none of it."""
+    runs, y = [problem(seed, count=400)[0] for seed in (1, 2, 3)], problem(1, count=400)[1]
+    y[np.flatnonzero(y == 9)[1:]] = 3
+    some = np.random.default_rng(2).random(len(y)) < 0.6
+    some[y == 9] = False
+    masks = [None, None, some]
+    here = [solve_one_vs_one(X, y, mask) for X, mask in zip(runs, masks, strict=True)]
+    assert [len(one.weights) for one in here] == [6, 6, 3]
+    monkeypatch.setattr(solver, "SMALL", 0)
+    monkeypatch.setattr(solver, "Processes", InProcess)
+    monkeypatch.setattr(influence, "on_accelerator", is_torch)
+    there = solver.solve("one-vs-one", [torch.tensor(X) for X in runs], y, masks)
+    for one, other in zip(here, there, strict=True):
+        assert one.weights.tobytes() == other.weights.tobytes()
+        assert one.biases.tobytes() == other.biases.tobytes()
+        assert np.array_equal(one.classes, other.classes)
+        assert np.array_equal(one.influential, other.influential)
 
 
 def test_nothing_to_solve():
@@ -111,13 +133,13 @@ def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
     parcel_of = Parcel.of
     monkeypatch.setattr(Parcel, "of", lambda array: copied.append(array.shape) or parcel_of(array))
     monkeypatch.setattr(solver, "SMALL", 0)
-    heads = solver.solve("one-vs-one", [X] * 7, y, [None] * 7)
+    heads = solver.solve("one-vs-rest", [X] * 7, y, [None] * 7)
     first = next(heads)
     assert copied.count(X.shape) == 2
     rest = list(heads)
     assert (len(rest), copied.count(X.shape)) == (6, 7)
     assert all(np.array_equal(head.weights, first.weights) for head in rest)
-    here = solve_one_vs_one(X, y, None)
+    here = solve_one_vs_rest(X, y, None)
     np.testing.assert_allclose(first.weights, here.weights, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(first.biases, here.biases, rtol=1e-9, atol=1e-12)
     assert np.array_equal(first.influential, here.influential)

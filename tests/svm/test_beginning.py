@@ -78,12 +78,6 @@ def test_what_is_no_start_is_refused(case):
         LinearSVM().fit(problem.X, problem.y, **given)
 
 
-def test_pairs_of_classes_have_no_start():
-    problem = make(FAMILY, 0, 60, 4)
-    with pytest.raises(ValueError, match="one-vs-rest"):
-        LinearSVM(scheme="one-vs-one").fit(problem.X, problem.y, coef_init=np.zeros((3, 4)), intercept_init=np.zeros(3))
-
-
 def test_scores_are_carried_over_to_features_that_say_the_same():
     rng = np.random.default_rng(0)
     before = rng.normal(size=(500, 9))

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from maxrr.parallel import InProcess, WorkerLostError
-from maxrr.svm import LinearSVM, heads, influence, influential_in
+from maxrr.svm import LinearSVM, influence, influential_in
 from maxrr.svm.arrays import is_torch, to_numpy
-from maxrr.svm.schemes import SCHEMES
 from tests.svm.problems import make
 
 
@@ -45,46 +44,39 @@ def assert_same(one, model, rows):
         assert ours.relative_gap == pytest.approx(theirs.relative_gap, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("on_a_device", "scheme"),
-    [(False, "one-vs-rest"), (True, "one-vs-rest"), (True, "one-vs-one")],  # `tests/lab` has the fourth
-)
-def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, scheme, monkeypatch):
+@pytest.mark.parametrize("on_a_device", [False, True])
+def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monkeypatch):
     """The runs that start on a device are solved in this process, the others in processes of their own."""
     if on_a_device:
         monkeypatch.setattr(influence, "Processes", InProcess)
         monkeypatch.setattr(influence, "on_accelerator", is_torch)
     seen = []
-    found = influential_in(
-        runs_of(problem, 7), problem.y, C=0.5, scheme=scheme, progress=lambda *now, **_: seen.append(now)
-    )
+    found = influential_in(runs_of(problem, 7), problem.y, C=0.5, progress=lambda *now, **_: seen.append(now))
     for X, one in zip(runs_of(problem, 7), found, strict=True):
-        assert_same(one, LinearSVM(0.5, scheme=scheme).fit(X, problem.y), np.arange(len(problem.y)))
+        assert_same(one, LinearSVM(0.5).fit(X, problem.y), np.arange(len(problem.y)))
     assert [done for _, done, _ in seen] == list(range(1, 8))
     assert seen[-1] == ("influential samples", 7, 7)
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("on_a_device", [False, True])
-def test_each_run_may_have_samples_of_its_own(problem, on_a_device, scheme, monkeypatch):
+def test_each_run_may_have_samples_of_its_own(problem, on_a_device, monkeypatch):
     if on_a_device:
         monkeypatch.setattr(influence, "on_accelerator", is_torch)
     some, others = (np.random.default_rng(seed).random(len(problem.y)) < 0.7 for seed in (0, 1))
     others &= problem.y != problem.y[0]  # one class less, so a single head
     masks = [some, some, None, others, some]
     runs = [torch.tensor(np.array(to_numpy(X), dtype=np.float64)) for X in runs_of(problem, 5)]
-    found = influential_in(runs, problem.y, C=0.5, scheme=scheme, masks=masks)
+    found = influential_in(runs, problem.y, C=0.5, masks=masks)
     for X, mask, one in zip(runs, masks, found, strict=True):
         rows = np.flatnonzero(np.ones(len(X), dtype=bool) if mask is None else mask)
-        assert_same(one, LinearSVM(0.5, scheme=scheme).fit(X[rows], problem.y[rows]), rows)
+        assert_same(one, LinearSVM(0.5).fit(X[rows], problem.y[rows]), rows)
 
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_from_a_device_unequal_classes_and_weights(scheme, classes, monkeypatch):
+def test_from_a_device_unequal_classes_and_weights(classes, monkeypatch):
     """The last class has a single sample; some samples weigh more than others, and some nothing."""
     monkeypatch.setattr(influence, "on_accelerator", is_torch)
     problem = make("well_behaved", 2, n=200, d=4, classes=classes)
@@ -93,28 +85,9 @@ def test_from_a_device_unequal_classes_and_weights(scheme, classes, monkeypatch)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     weights[y == classes - 1] = 1.0
     keywords = {"sample_weight": weights, "class_weight": {0: 0.5}}
-    (one,) = influential_in([torch.tensor(problem.X)], y, scheme=scheme, **keywords)
-    model = LinearSVM(scheme=scheme)
-    model.set_params(class_weight=keywords["class_weight"])
+    (one,) = influential_in([torch.tensor(problem.X)], y, **keywords)
+    model = LinearSVM(class_weight=keywords["class_weight"])
     assert_same(one, model.fit(problem.X, y, sample_weight=weights), np.arange(len(y)))
-
-
-@pytest.mark.usefixtures("here")
-def test_one_vs_one_every_pair_goes_on_from_what_a_device_found(monkeypatch):
-    problem = make("well_behaved", 7, n=3000, d=10, classes=4)
-    model = LinearSVM(scheme="one-vs-one").fit(problem.X, problem.y)
-    scratch = heads.start_heads
-    monkeypatch.setattr(heads, "start_heads", lambda *_: pytest.fail("a pair was begun anew"))
-    monkeypatch.setattr(influence, "on_accelerator", is_torch)
-    (one,) = influential_in([torch.tensor(problem.X)], problem.y, scheme="one-vs-one")
-    assert_same(one, model, np.arange(len(problem.y)))
-    # Without the memory for it they are.
-    begun = []
-    monkeypatch.setattr(heads, "start_heads", lambda *given: begun.append(1) or scratch(*given))
-    monkeypatch.setattr(influence, "MOST_COPIED", 3 * problem.X.size - 1)
-    (one,) = influential_in([torch.tensor(problem.X)], problem.y, scheme="one-vs-one")
-    assert_same(one, model, np.arange(len(problem.y)))
-    assert len(begun) == 6
 
 
 @pytest.mark.usefixtures("here")
@@ -145,13 +118,12 @@ def test_bad_features_name_their_run(problem, kind):
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("on_a_device", [False, True])
-def test_a_mask_that_leaves_one_class_names_its_run(problem, scheme, on_a_device, monkeypatch):
+def test_a_mask_that_leaves_one_class_names_its_run(problem, on_a_device, monkeypatch):
     if on_a_device:
         monkeypatch.setattr(influence, "on_accelerator", is_torch)
     X = torch.tensor(problem.X)
-    found = influential_in([X, X], problem.y, scheme=scheme, masks=[None, problem.y == problem.y[0]])
+    found = influential_in([X, X], problem.y, masks=[None, problem.y == problem.y[0]])
     assert next(found).mask.any()
     with pytest.raises(ValueError, match=r"run 1: .*two classes"):
         next(found)
@@ -180,7 +152,6 @@ def test_a_worker_that_is_lost_is_an_error_that_names_the_run(problem, monkeypat
         ([0, 0, 0], {}, "two classes"),
         ([0.5, 0.1, 0.2], {}, "continuous"),
         ([0, 1, 1], {"C": -1.0}, "C must be"),
-        ([0, 1, 1], {"scheme": "all-vs-all"}, "scheme must be"),
     ],
 )
 def test_what_all_runs_share_is_checked_at_once(y, keywords, message):

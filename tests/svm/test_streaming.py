@@ -113,16 +113,6 @@ def test_many_heads_and_weights(size, budget, monkeypatch):
     assert_same(model, other)
 
 
-def test_one_vs_one(budget):
-    X, y = problem(count=900, classes=4)
-    model = LinearSVM(scheme="one-vs-one", device="cuda").fit(X, y)
-    other = on_processor(X, y, scheme="one-vs-one")
-    assert_same(model, other)
-    model.forget(other.support_[:3])
-    other.forget(other.support_[:3])
-    assert_same(model, other)
-
-
 def test_a_new_class_gets_a_head(budget):
     X, y = problem(count=2000, classes=4)
     first, later = np.flatnonzero(y < 3), np.flatnonzero(y == 3)

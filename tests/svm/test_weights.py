@@ -90,30 +90,24 @@ def test_samples_without_weight_shape_nothing(problem, data):
     assert_equal(model, fit(problem, weights, rest), problem.X)
 
 
-PAIRS = [({0, 1}, 1), ({0, 2}, 2), ({1, 2}, 2)]
-
-
-@pytest.mark.parametrize("scheme", ["one-vs-rest", "one-vs-one"])
-def test_the_error_is_that_of_samples_without_weight_too(scheme):
+def test_the_error_is_that_of_samples_without_weight_too():
     """Their decision values are looked at like all others. They may be the longest, by far."""
     rng = np.random.default_rng(5)
     y = np.arange(24) % 3
     X = rng.normal(size=(24, 2)) + y[:, None]
     X[[3, 4, 5]] *= 1e6
     weights = np.where(np.isin(np.arange(24), [3, 4, 5]), 0.0, 1.0)
-    model = LinearSVM(scheme=scheme).fit(X, y, sample_weight=weights)
-    named = [({0, 1, 2}, label) for label in (0, 1, 2)] if scheme == "one-vs-rest" else PAIRS
-    for (classes, label), w, b, found in zip(named, model.coef_, model.intercept_, model.certificate_, strict=True):
-        among = np.isin(y, list(classes))
-        counted = among & (weights > 0.0)
+    model = LinearSVM().fit(X, y, sample_weight=weights)
+    counted = weights > 0.0
+    for label, w, b, found in zip((0, 1, 2), model.coef_, model.intercept_, model.certificate_, strict=True):
         exact = exact_oracle.solve(X[counted], np.where(y[counted] == label, 1.0, -1.0), 1.0)
-        assert_within(found, w, b, exact, X[among])
-    begun = LinearSVM(scheme=scheme).fit(X[6:], y[6:])
+        assert_within(found, w, b, exact, X)
+    begun = LinearSVM().fit(X[6:], y[6:])
     begun.insert(X[:6], y[:6], sample_weight=weights[:6])
     assert errors_of(begun) == pytest.approx(errors_of(model), abs=1e-30)
     model.forget([3, 4, 5])
     kept = weights > 0.0
-    assert errors_of(model) == pytest.approx(errors_of(LinearSVM(scheme=scheme).fit(X[kept], y[kept])), abs=1e-30)
+    assert errors_of(model) == pytest.approx(errors_of(LinearSVM().fit(X[kept], y[kept])), abs=1e-30)
 
 
 def errors_of(model):
@@ -385,17 +379,16 @@ def test_a_weight_may_be_as_small_as_it_is_allowed_to_be(weight):
     assert again.coef_.tobytes() == model.coef_.tobytes()
 
 
-@pytest.mark.parametrize("scheme", ["one-vs-rest", "one-vs-one"])
 @pytest.mark.parametrize("requests", [[[4]], [[4, 5]], [[5], [4]], [[5, 6], [4]], [[4, 5, 6]]])
-def test_a_class_that_keeps_samples_without_weight_alone_is_gone(scheme, requests):
+def test_a_class_that_keeps_samples_without_weight_alone_is_gone(requests):
     """All other weights are 1, so that nothing else tells those of weight zero apart."""
     X = np.array([[2.0, 0], [3, 1], [-2, 0], [-3, 1], [0, 4], [1, 5], [1, 6], [0, 7]])
     y, weights = np.array(list("aabbcccc")), np.array([1.0, 1, 1, 1, 1, 0, 0, 0])
-    model = LinearSVM(scheme=scheme).fit(X, y, sample_weight=weights)
+    model = LinearSVM().fit(X, y, sample_weight=weights)
     for rows in requests:
         model.forget(rows)
     kept = np.setdiff1d(np.arange(8), np.concatenate(requests))
-    fresh = LinearSVM(scheme=scheme).fit(X[kept], y[kept], sample_weight=weights[kept])
+    fresh = LinearSVM().fit(X[kept], y[kept], sample_weight=weights[kept])
     assert model.classes_.tolist() == fresh.classes_.tolist() == ["a", "b"]
     assert bytes_of(model) == bytes_of(fresh)
 

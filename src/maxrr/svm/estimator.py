@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from maxrr.parallel import EngineLike, working_on
 from maxrr.progress import Progress
-from maxrr.svm import validation
+from maxrr.svm import heads_elsewhere, validation
 from maxrr.svm.arrays import (
     AnyArray,
     Array,
@@ -32,9 +32,8 @@ from maxrr.svm.arrays import (
 )
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.heads import Solution, Work, heads_needed
+from maxrr.svm.heads import Solution, Work, heads_needed, moved, solve
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
-from maxrr.svm.schemes import Scheme, check, choose, move, solve
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 MOST_NAMED = 5  # classes in a warning
@@ -75,7 +74,6 @@ class FittedState:
     class_weight: dict[Any, float] | None
     classes: NDArray[Any]  # by code; those of forgotten classes stay
     solution: Solution
-    scheme: Scheme = "one-vs-rest"
     present: NDArray[Any] = field(init=False)  # those with samples; stays known after the samples were erased
 
     def __post_init__(self) -> None:
@@ -84,7 +82,7 @@ class FittedState:
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
-    """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class or pair of classes.
+    """Linear SVM with hinge loss and unpenalised bias, solved exactly, one head per class.
 
     For each head it minimises ½|w|² + Σ Cᵢ max(0, 1 − yᵢ(w·xᵢ + b)), where Cᵢ is C times the weights of the sample and
     of its class; two classes share one head. It keeps a copy of the samples, so that `forget` and `insert`
@@ -102,10 +100,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     C : float
         Weight of the losses against ½|w|², from 1e-50 to 1e50. Smaller values give a wider margin and more influential
         samples.
-    scheme : {"one-vs-rest", "one-vs-one"}
-        Which heads there are. One-vs-rest: one per class, against all others; the largest score wins. One-vs-one: one
-        per pair of classes, fitted to the samples of these two alone, the problems of scikit-learn's `SVC`; each has a
-        vote. The pairs come as (0, 1), (0, 2), …, (1, 2), … of `classes_`, and scores are positive for the second.
     unsolved : {"raise", "warn"}
         What to do about a head that could not be solved: raise a `ConvergenceError` and leave the estimator as it was,
         or go on with a `ConvergenceWarning`; its certificate then says how far off it can be.
@@ -159,11 +153,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, C: float = 1.0, *, scheme: Scheme = "one-vs-rest", unsolved: str = "raise",
-        class_weight: ClassWeight | None = None, copy_X: bool = True, device: object = None,
+        self, C: float = 1.0, *, unsolved: str = "raise", class_weight: ClassWeight | None = None, copy_X: bool = True,
+        device: object = None,
     ) -> None:  # fmt: skip
         self.C = C
-        self.scheme = scheme
         self.unsolved = unsolved
         self.class_weight = class_weight
         self.copy_X = copy_X
@@ -190,11 +183,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         checkpoint
             A folder for heads that are solved, where there are hundreds. A fit that was interrupted is called again
             with the same folder and goes on from there: heads are solved in groups, and at most one group is lost.
-            What is in the folder is not believed, but proved again. It is empty when the fit is done. One-vs-rest only.
+            What is in the folder is not believed, but proved again. It is empty when the fit is done.
         progress
             Called with "heads", how many are solved and how many there are, after every group.
         coef_init, intercept_init
-            Weights and biases to begin with, as `coef_` and `intercept_` have them, one-vs-rest: from near the solution
+            Weights and biases to begin with, as `coef_` and `intercept_` have them: from near the solution
             it is found sooner, and from a bad start later. The solution is the same. Not used where they are further
             from it than zeros can be, or where a device does the work.
         engine
@@ -223,11 +216,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         C, class_weight = validation.penalty(self.C), validation.class_weights(self.class_weight)
         if self.unsolved not in ("raise", "warn"):
             raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
-        check(self.scheme)
-        if checkpoint is not None and self.scheme != "one-vs-rest":
-            raise ValueError(f"a checkpoint is for one-vs-rest heads, and the scheme is {self.scheme!r}: leave it out")
-        if coef_init is not None and self.scheme != "one-vs-rest":
-            raise ValueError(f"coef_init is for one-vs-rest heads, and the scheme is {self.scheme!r}: leave it out")
         device = None if on_accelerator(X) else asked_for(self.device)
         given = X if device is None else in_main_memory(X)
         features = validation.features(given, self, as_it_is=device is not None)
@@ -243,8 +231,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         store = None if checkpoint is None else Checkpoint(checkpoint)
         near = validation.beginning(coef_init, intercept_init, heads_needed(samples), features.shape[1])
         with working_on(engine) as chosen:
-            solution = solve(self.scheme, samples, store, progress, near, chosen, classes.tolist())
-        found = FittedState(C, class_weight, classes, solution, self.scheme)
+            if chosen is None or not is_numpy(kept) or device is not None or len(heads_needed(samples)) == 1:
+                solution = solve(samples, store, progress, near)
+            else:  # samples that are on a device, or worked on there, are this machine's
+                solution = heads_elsewhere.solve(samples, chosen, classes.tolist(), store, progress, near)
+        found = FittedState(C, class_weight, classes, solution)
         self._check(found)
         if store is not None:
             store.clear()
@@ -304,8 +295,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         remaining = samples.without(positions)
         check_two(fitted.classes[remaining.present])
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
-        left = move(fitted.scheme, remaining, fitted.solution, positions)
-        found = FittedState(fitted.C, fitted.class_weight, fitted.classes, left, fitted.scheme)
+        left = moved(remaining, fitted.solution, positions)
+        found = FittedState(fitted.C, fitted.class_weight, fitted.classes, left)
         after = self._with(found)
         if not after.has_heads_of(self) or self.unsolved != "raise":  # or they were checked
             self._check(found)
@@ -392,13 +383,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         codes = codes[len(fitted.classes) :].astype(np.int64)
         samples = solution.samples.without(leaving).followed_by(fresh, validation.sizes(fresh), codes, penalties)
         changed = np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))])
-        added = move(fitted.scheme, samples, solution, changed)
+        added = moved(samples, solution, changed)
         found = replace(fitted, classes=classes, solution=added)
         self._check(found)
         return self._with(found)
 
     def decision_function(self, X: Array | ArrayLike) -> Array:
-        """Scores w·x + b: how sure each head is that a sample is of its class, of a pair the second.
+        """Scores w·x + b: how sure each head is that a sample is of its class.
 
         Parameters
         ----------
@@ -416,7 +407,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return wanted
 
     def predict(self, X: Array | ArrayLike) -> NDArray[Any]:
-        """The class with the largest score; one-vs-one, that with the most votes, and of several the first.
+        """The class with the largest score, and of several the first.
 
         Parameters
         ----------
@@ -429,9 +420,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             One class label per sample.
         """
         features, fitted = self._checked(X), self._fitted
-        step = max(1, SCORED_BYTES // (8 * len(fitted.solution.heads)))  # pairs can be many more than features
+        step = max(1, SCORED_BYTES // (8 * len(fitted.solution.heads)))
         codes = [
-            choose(fitted.scheme, to_numpy(scores_by(fitted, features[first : first + step])), len(fitted.present))
+            chosen_by(to_numpy(scores_by(fitted, features[first : first + step])))
             for first in range(0, len(features), step)
         ]
         return np.asarray(fitted.present[np.concatenate(codes)])
@@ -655,9 +646,16 @@ def scores_by(fitted: FittedState, features: AnyArray) -> AnyArray:
     return times(features, like(weights, features)) + like(biases, features)
 
 
+def chosen_by(scores: Floats) -> Ints:
+    """The number of each sample's class, by its scores (samples × heads)."""
+    if scores.shape[1] == 1:  # two classes share one head
+        return (scores[:, 0] > 0.0).astype(np.int64)
+    return np.asarray(scores.argmax(axis=1))
+
+
 def flat_message(heads: list[Head], classes: NDArray[Any]) -> str:
     """Which heads have no weights, and what helps."""
-    named = ", ".join(name_of(head, classes) for head in heads[:MOST_NAMED]) + (
+    named = ", ".join(repr(validation.plain(classes[head.positive])) for head in heads[:MOST_NAMED]) + (
         f" and {len(heads) - MOST_NAMED} more" if len(heads) > MOST_NAMED else ""
     )
     which = f"the head of class {named} has" if len(heads) == 1 else f"the heads of classes {named} have"
@@ -668,21 +666,15 @@ def flat_message(heads: list[Head], classes: NDArray[Any]) -> str:
     )
 
 
-def name_of(head: Head, classes: NDArray[Any]) -> str:
-    """The class of a head, and the one that it is against if there is such."""
-    name = repr(validation.plain(classes[head.positive]))
-    return name if head.against is None else f"{name} against {validation.plain(classes[head.against])!r}"
-
-
 def unsolved_message(head: Head, found: FittedState) -> str:
     """What went wrong, with the numbers that are too far apart, and what to do."""
     largest = validation.largest_by_column(found.solution.samples.X)
-    known = head.certificate
+    known, label = head.certificate, validation.plain(found.classes[head.positive])
     wide, narrow = int(np.argmax(largest)), int(np.argmin(np.where(largest > 0.0, largest, np.inf)))
     return (
-        f"the head of class {name_of(head, found.classes)} is not solved: its decision values are known only to "
-        f"{known.error:.1e}, and its objective to {known.relative_gap:.1e} of itself. Column {wide} of the features "
-        f"reaches {largest[wide]:.1e}, column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the "
+        f"the head of class {label!r} is not solved: its decision values are known only to {known.error:.1e}, and its "
+        f"objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
+        f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the "
         "features to about 1; if they are, leave out columns that are combinations of others up to rounding"
     )
 
@@ -710,12 +702,5 @@ def renumbered(solution: Solution, code_of: Ints) -> Solution:
     """The same solution when classes get other numbers, because new ones have come between them."""
     samples = solution.samples
     codes = np.where(samples.codes >= 0, code_of[samples.codes], -1)
-    heads = tuple(
-        replace(
-            head,
-            positive=int(code_of[head.positive]),
-            against=None if head.against is None else int(code_of[head.against]),
-        )
-        for head in solution.heads
-    )
-    return replace(solution, samples=replace(samples, codes=codes), heads=heads)
+    renamed = tuple(replace(head, positive=int(code_of[head.positive])) for head in solution.heads)
+    return replace(solution, samples=replace(samples, codes=codes), heads=renamed)

@@ -250,8 +250,13 @@ def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | N
     return same
 
 
-def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
+def moved(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
+    return unmoved(samples, solution, changed) or move(samples, solution, changed)
+
+
+def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
+    """The same, where there may be something to do."""
     arrived = changed >= len(solution.samples.codes)
     changes = changes_of(samples, solution, changed[~arrived], changed[arrived])
     needed = heads_needed(samples)

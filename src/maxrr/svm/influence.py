@@ -18,17 +18,15 @@ from numpy.typing import ArrayLike
 
 from maxrr.parallel import Engine, EngineLike, InProcess, Processes, WorkerLostError, engine_from
 from maxrr.progress import Progress
-from maxrr.svm import pairs, validation
+from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import from_guess, from_scratch, heads_needed
 from maxrr.svm.problem import ClassWeight, Penalties, Samples, weigh
-from maxrr.svm.schemes import Scheme, check
 from maxrr.svm.search.start import Guess
 
 TOGETHER = 8  # runs begun together on a graphics processor
-MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory,
-MOST_COPIED = 2**28  # and one-vs-one so many, each as often as there are pairs that its sample is in
+MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory
 
 Job = tuple[int, AnyArray | ValueError, Bools | None, Guess | None]
 """A run's number, its features or what is wrong with them, its samples, and where its heads are if that is known."""
@@ -45,7 +43,7 @@ class Influence:
     certificates
         One certificate per head.
     weights : ndarray of shape (heads, features)
-        The weights of the heads: one head per class, or one for two classes; one-vs-one, one per pair of classes.
+        The weights of the heads: one head per class, or one for two classes.
     biases : ndarray of shape (heads,)
         Their biases.
     """
@@ -61,7 +59,6 @@ def influential_in(
     y: ArrayLike,
     *,
     C: float = 1.0,
-    scheme: Scheme = "one-vs-rest",
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     masks: Iterable[Bools | None] | None = None,
@@ -81,8 +78,6 @@ def influential_in(
         Class labels, the same for all runs.
     C
         Weight of the losses, as in `LinearSVM`.
-    scheme
-        One head per class or one per pair of classes, as in `LinearSVM`.
     sample_weight, class_weight
         What each sample and each class weighs, as in `LinearSVM`; the same for all runs.
     masks
@@ -105,7 +100,6 @@ def influential_in(
         it have been given.
     """
     C = validation.penalty(C)
-    check(scheme)
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
     labels = validation.labels(array, len(np.atleast_1d(array)), None)
     weights = validation.sample_weights(sample_weight, len(labels))
@@ -113,7 +107,7 @@ def influential_in(
     penalties = weigh(C, validation.class_weights(class_weight), labels.tolist(), weights)
     chosen, everyone = engine_from(engine) or Processes(), repeat(None)
     blank = without_features(codes, penalties)
-    return spread(runs, everyone if masks is None else masks, blank, scheme, progress, chosen)
+    return spread(runs, everyone if masks is None else masks, blank, progress, chosen)
 
 
 def without_features(codes: Ints, penalties: Penalties) -> Samples:
@@ -123,7 +117,7 @@ def without_features(codes: Ints, penalties: Penalties) -> Samples:
 
 
 def spread(
-    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, scheme: Scheme,
+    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples,
     progress: Progress | None, engine: Engine,
 ) -> Iterator[Influence]:  # fmt: skip
     """All runs over all workers. `blank` are the samples without features."""
@@ -131,12 +125,12 @@ def spread(
 
     def jobs() -> Iterator[Job]:
         nonlocal taken
-        for group, mask in groups(zip(runs, masks, strict=False), blank, scheme):
-            for X, guess in begin_runs(group, mask, blank, scheme):
+        for group, mask in groups(zip(runs, masks, strict=False), blank):
+            for X, guess in begin_runs(group, mask, blank):
                 taken += 1
                 yield taken - 1, X, mask, guess
 
-    shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.bounds, scheme
+    shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.bounds
     with closing(engine.map(solve_run, jobs(), *shared)) as solved:
         try:
             for found in solved:
@@ -149,31 +143,30 @@ def spread(
 
 
 def groups(
-    runs: Iterable[tuple[AnyArray, Bools | None]], blank: Samples, scheme: Scheme
+    runs: Iterable[tuple[AnyArray, Bools | None]], blank: Samples
 ) -> Iterator[tuple[list[AnyArray], Bools | None]]:
     """Runs that are begun together."""
     for _, alike in groupby(runs, key=lambda run: id(run[1])):
         for X, mask in alike:
-            more = max(together(X, blank, scheme) - 1, 0)
+            more = max(together(X, blank) - 1, 0)
             yield [X, *(X for X, _ in islice(alike, more))], mask
 
 
-def together(X: AnyArray, blank: Samples, scheme: Scheme) -> int:
+def together(X: AnyArray, blank: Samples) -> int:
     """How many such runs a graphics processor begins together, where several take hardly longer than one; 0 if none."""
     if not on_accelerator(X) or len(blank.present) < 2:
         return 0
     numbers: int = max(math.prod(X.shape), 1)
-    copied = numbers * (len(blank.present) - 1) if scheme == "one-vs-one" else 1
-    return min(TOGETHER, max(MOST_NUMBERS // numbers, 1), MOST_COPIED // copied)
+    return min(TOGETHER, max(MOST_NUMBERS // numbers, 1))
 
 
 def begin_runs(
-    group: list[AnyArray], mask: Bools | None, blank: Samples, scheme: Scheme
+    group: list[AnyArray], mask: Bools | None, blank: Samples
 ) -> Iterator[tuple[AnyArray | ValueError, Guess | None]]:
     """What a worker gets of each run. What is wrong with one is said when its turn comes, after the runs before."""
     checked = [features_or_error(X, blank) for X in group]
     correct = [X for X in checked if not isinstance(X, ValueError)]
-    guesses = iter(guess_on_device(correct, masked(blank, mask), scheme))
+    guesses = iter(guess_on_device(correct, masked(blank, mask)))
     for X, features in zip(group, checked, strict=True):
         if isinstance(features, ValueError):
             yield features, None
@@ -198,19 +191,17 @@ def features_or_error(X: AnyArray, blank: Samples) -> AnyArray | ValueError:
         return error
 
 
-def guess_on_device(features: list[AnyArray], blank: Samples, scheme: Scheme) -> list[Guess | None]:
+def guess_on_device(features: list[AnyArray], blank: Samples) -> list[Guess | None]:
     """Where the heads of each run are, if a device has worked on them."""
-    there = [X for X in features if together(X, blank, scheme)]
+    there = [X for X in features if together(X, blank)]
     if not there:
         return [None] * len(features)
     from maxrr.svm.cuda import start as start_cuda
 
-    classes, against = heads_needed(blank), None
-    if scheme == "one-vs-one":
-        against, classes = (list(side) for side in zip(*pairs.pairs(blank.present), strict=True))
+    classes = heads_needed(blank)
     stacks = [there] if len({(X.shape, X.device) for X in there}) == 1 else [[X] for X in there]
-    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, classes, against)])
-    return [next(found) if together(X, blank, scheme) else None for X in features]
+    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, classes)])
+    return [next(found) if together(X, blank) else None for X in features]
 
 
 def in_memory(X: AnyArray, features: AnyArray) -> AnyArray:
@@ -230,7 +221,7 @@ def filled(blank: Samples, features: AnyArray) -> Samples:
     return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
-def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats, scheme: Scheme) -> Influence:
+def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) -> Influence:
     """What a worker does for one run; its errors name the run."""
     number, X, mask, guess = job
     try:
@@ -240,9 +231,7 @@ def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats, 
         samples = filled(blank, validation.owned(validation.features(X, None)))
         if len(samples.present) < 2:
             raise ValueError("an SVM needs samples of two classes, and the mask leaves fewer")
-        if scheme == "one-vs-one":
-            heads = list(pairs.solve(samples, None, InProcess(), guess).heads)
-        elif guess is None:
+        if guess is None:
             heads = from_scratch(samples, heads_needed(samples), InProcess())
         else:
             heads = from_guess(samples, heads_needed(samples), guess, InProcess())

@@ -237,8 +237,6 @@ class Samples:
     Where these are a part of all samples, `base` sums up samples inside the margin of the head that they are for: those
     of its `places`, and all that are not among these samples. The others are taken to be outside.
 
-    Where X has rows of other samples, too, `chosen` are the rows of these; None stands for all.
-
     Where X is in main memory, a `device` may be given that does the products with it.
     """
 
@@ -251,7 +249,6 @@ class Samples:
     counter: Counter = field(default_factory=Counter, compare=False)
     base: InsideSum | None = None
     base_exponent: int = NO_EXPONENT  # the largest among samples that are in `base` alone
-    chosen: Ints | None = None
     device: Device | None = None
 
     @once
@@ -306,27 +303,18 @@ class Samples:
         if self.device is not None:
             from maxrr.svm.cuda import streaming  # brings torch
 
-            return streaming.scores(self.features, weights, self.device)
-        return to_numpy(times(self.features, like(weights, self.X)))
-
-    @once
-    def features(self) -> AnyArray:
-        """The rows of X that are these samples'; copied if they are not all, when somebody wants all at once."""
-        return self.X if self.chosen is None else rows(self.X, self.chosen)
+            return streaming.scores(self.X, weights, self.device)
+        return to_numpy(times(self.X, like(weights, self.X)))
 
     def everything(self) -> AnyArray:
         """All features, where and as they are."""
         self.counter.rows += len(self.codes)
-        return self.features
+        return self.X
 
     def on_device(self, positions: Ints) -> AnyArray:
         """Some samples' features, where and as X is."""
         self.counter.rows += len(positions)
-        return rows(self.X, self.row_numbers(positions))
-
-    def row_numbers(self, positions: Ints) -> Ints:
-        """Where some samples are in X."""
-        return positions if self.chosen is None else self.chosen[positions]
+        return rows(self.X, positions)
 
     def rows(self, positions: Ints) -> Floats:
         """Some samples' features in main memory, in float64."""
@@ -358,17 +346,6 @@ class Samples:
             self.penalties.only(places), Counter(), base, base_exponent,
         )  # fmt: skip
 
-    def among(self, places: Ints) -> "Samples":
-        """Some of the samples, as a problem of their own on the same X. These are not a part of others."""
-        return Samples(
-            self.X, self.lengths[places], self.exponents[places], self.codes[places], self.held[places],
-            self.penalties.only(places), chosen=places, device=self.device,
-        )  # fmt: skip
-
-    def parcel(self) -> tuple[AnyArray, "Samples"]:
-        """What a worker process needs of such a part, the features by themselves: they are sent in another way."""
-        return self.features, replace(self, X=np.empty((0, self.X.shape[1])), chosen=None)
-
     def without(self, places: Ints) -> "Samples":
         """The same samples when these are no longer held. What is known of all is found without looking at all."""
         lighter = changed(self, held=Flags.of(self.held).without(places), counter=Counter())
@@ -396,8 +373,7 @@ class Samples:
 class Head:
     """One head, solved: weights, the samples on its margin and inside it, and the certificate.
 
-    It stands for the class `positive`, among all samples or, if a class is given that it is `against`, those of these
-    two.
+    It stands for the class `positive`, against all others.
 
     `multipliers` are those of the samples on the margin (the ones inside have Cᵢ, the rest 0). `known` sums up samples
     that are inside, and `screen` says how far from the margin the others are; both are None until they are needed.
@@ -412,7 +388,6 @@ class Head:
     certificate: Certificate
     known: InsideSum | None = None
     screen: Screen | None = None
-    against: int | None = None
 
     def unseen(self, places: Ints) -> "Head":
         """The same head when samples have gone that do not shape it: of how near they were nothing stays."""

@@ -29,10 +29,8 @@ class HeadState:
 
 
 def taken(model: LinearSVM) -> list[HeadState]:
-    """The heads of a fitted one-vs-rest model."""
+    """The heads of a fitted model."""
     fitted = model._fitted
-    if fitted.scheme != "one-vs-rest":
-        raise ValueError(f"only one-vs-rest models are kept as plain arrays, and this one is {fitted.scheme}")
     return [
         HeadState(
             validation.plain(fitted.classes[head.positive]), head.w, head.b, head.on_margin, head.inside,

@@ -33,7 +33,7 @@ class RunSamples:
 
     X: Tensor  # (runs, n, d), as they are
     y: Tensor  # (heads of a run, n): the same for all runs
-    caps: Tensor  # (heads of a run, n), or (1, n) for all heads: Cᵢ, or 0 for samples that a head is not about
+    caps: Tensor  # (1, n): Cᵢ, or 0 for samples that take no part
     even: bool  # whether they are all the same
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what is subtracted from the features
@@ -52,9 +52,9 @@ class RunSamples:
         return w, v[:, :, -1] - (w @ self.origin[:, :, None])[:, :, 0]
 
     def only(self, chosen: Tensor, cap: Tensor) -> Rows:
-        """Some rows, filled up to whole blocks: those of each run or of each head, and each head's upper bounds.
+        """Some rows, filled up to whole blocks: those of each run, and each head's upper bounds.
 
-        `chosen` is (runs, 1 or heads, m), `cap` (runs, heads, m).
+        `chosen` is (runs, 1, m), `cap` (runs, heads, m).
         """
         heads, filling = cap.shape[1], -cap.shape[2] % BLOCK
         rows = torch.stack([X[places].double() for X, places in zip(self.X, chosen, strict=True)])
@@ -76,24 +76,17 @@ def guess_run(samples: Samples, classes: list[int]) -> Guess:
     return found
 
 
-def guess_runs(
-    samples: Samples, features: list[Tensor], classes: list[int], against: list[int] | None = None
-) -> list[Guess]:
-    """As `guess_run`, for several runs over the same samples, each with features (n, d).
-
-    One-vs-one a head is for one of the `classes`, and `against` the one at the same place there.
-    """
-    run, heads = prepare(samples, features, classes, against), len(classes)
+def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> list[Guess]:
+    """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
+    run, heads = prepare(samples, features, classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
-    v = find_direction(run, *thin(samples, sorted({*classes, *(against or ())})))
+    v = find_direction(run, *thin(samples, classes))
     width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
     shortfall = run.shortfall(v)
     alpha = centres(shortfall, run.caps, v.new_full((), 2.0 * ROUGH))
     # 2. The samples that count. The others are taken to have no influence, which is looked at again each time.
     for narrowest in STAGES:
-        nearness = shortfall.masked_fill(run.caps == 0.0, -torch.inf)
-        if against is None:
-            nearness = nearness.amax(1, keepdim=True)
+        nearness = shortfall.masked_fill(run.caps == 0.0, -torch.inf).amax(1, keepdim=True)
         most = int((nearness >= -FAR).sum(2).max())
         if not 0 < most * len(width) <= MOST:
             break
@@ -121,7 +114,7 @@ def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, caps: Tensor) -
     )  # fmt: skip
 
 
-def prepare(samples: Samples, features: list[Tensor], classes: list[int], against: list[int] | None) -> RunSamples:
+def prepare(samples: Samples, features: list[Tensor], classes: list[int]) -> RunSamples:
     """The samples, and what to subtract and to divide by: nothing that follows depends on the units of X."""
     origin, length = (torch.stack(parts) for parts in zip(*map(centre_and_length, features), strict=True))
     decay = pad((1.0 / length.square()).expand(-1, origin.shape[1]), (0, 1))
@@ -130,8 +123,6 @@ def prepare(samples: Samples, features: list[Tensor], classes: list[int], agains
     positive = codes == torch.as_tensor(classes, device=device)[:, None]
     y = torch.where(positive, 1.0, -1.0).to(origin.dtype)
     caps = torch.as_tensor(np.where(samples.alive, samples.caps, 0.0), device=device)[None]
-    if against is not None:
-        caps = caps * (positive | (codes == torch.as_tensor(against, device=device)[:, None]))
     X = features[0][None] if len(features) == 1 else torch.stack(features)
     return RunSamples(X, y, caps, samples.penalties.even, decay, origin, length)
 

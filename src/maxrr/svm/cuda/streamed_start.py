@@ -123,11 +123,10 @@ def brought(samples: Samples, heads: int) -> Samples:
     working = COPIES * count * X.shape[1] + PER_HEAD * min(heads * count, MOST) + 16 * LARGEST_PRODUCT
     if size + working > device.room():
         return samples
-    X = samples.features
     there = torch.empty(X.shape, dtype=torch.from_numpy(np.empty(0, X.dtype)).dtype, device=device.name)
     for rows, block in sent(X, max(1, BLOCK_BYTES // (8 * X.shape[1])), device):
         there[rows] = block
-    return replace(samples, X=there, device=None, chosen=None)
+    return replace(samples, X=there, device=None)
 
 
 def guess_run(samples: Samples, classes: list[int]) -> Guess | None:

@@ -191,7 +191,7 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
         from maxrr.svm.cuda import streaming as on_device  # brings torch
 
         samples.counter.rows += len(places)
-        total, filled = on_device.signed_sum(samples.X, samples.row_numbers(places), signs)
+        total, filled = on_device.signed_sum(samples.X, places, signs)
         return InsideSum(places, total, one_number(int(np.sum(signs))), one_number(len(places)), filled)
     factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)
     total, filled = Fixed.zeros(samples.X.shape[1]), np.zeros(samples.X.shape[1], dtype=np.int64)

@@ -61,11 +61,6 @@ class Guess:
             self.sample[mine], self.multiplier[mine],
         )  # fmt: skip
 
-    def of_pair(self, number: int, places: Ints) -> "Guess":
-        """That of one head, for samples at these places alone."""
-        found = self.only([number])
-        return replace(found, sample=np.searchsorted(places, found.sample))
-
     def trials(self, samples: Samples, classes: list[int]) -> list[Trial]:
         """Unfinished heads at this guess. One pass over the data for all."""
         scores = samples.scores(self.w.T.copy())
