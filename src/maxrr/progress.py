@@ -8,12 +8,12 @@ import math
 import shutil
 import sys
 import time
-from typing import Protocol, TextIO
+import typing
 
 __all__ = ["Line", "Progress"]
 
 
-class Progress(Protocol):
+class Progress(typing.Protocol):
     """A function that long work calls to tell how far it is."""
 
     def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
@@ -50,7 +50,7 @@ class Line:
     training: 1/1 (100 %), loss 0.25, 0:00 in all
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: typing.TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
         self.live = self.stream.isatty() or "ipykernel" in sys.modules  # notebooks write over a line, too
         self.pause = 0.1 if self.live else 10.0  # seconds between lines
@@ -72,7 +72,7 @@ class Line:
         if not finished and now - self.shown < self.pause:
             return
         self.shown = now
-        text = describe(what, done, total, numbers, now - started, first)
+        text = _describe(what, done, total, numbers, now - started, first)
         if self.live:
             # A line that wraps could not be written over; spaces wipe out what a longer one left behind.
             text = text[: shutil.get_terminal_size().columns - 1]
@@ -93,21 +93,21 @@ class Line:
         self.what, self.widest = None, 0
 
 
-def describe(what: str, done: int, total: int, numbers: dict[str, float], elapsed: float, first: int) -> str:
+def _describe(what: str, done: int, total: int, numbers: dict[str, float], elapsed: float, first: int) -> str:
     """The line in words. `first` was done before anything was seen, and says nothing about speed."""
     parts = [f"{what}: {done:,}/{total:,} ({100 * done // total if total else 100} %)"]
     parts += [f"{name} {value:.4g}" for name, value in numbers.items()]
     if done >= total:
-        parts.append(f"{clock(elapsed)} in all")
+        parts.append(f"{_clock(elapsed)} in all")
     elif done > first and elapsed > 0.0:
-        parts.append(f"{clock(elapsed * (total - done) / (done - first))} left")
+        parts.append(f"{_clock(elapsed * (total - done) / (done - first))} left")
     return ", ".join(parts)
 
 
-def clock(seconds: float) -> str:
+def _clock(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any.
 
-    >>> clock(75), clock(3675)
+    >>> _clock(75), _clock(3675)
     ('1:15', '1:01:15')
     """
     minutes, second = divmod(round(seconds), 60)
