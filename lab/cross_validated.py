@@ -6,9 +6,12 @@ does, except that it draws folds anew for each pair; here a record has one fold,
 figure, the whole core forgotten: it takes six fits where the others take one.
 """
 
+import hmac
 from itertools import islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lab import published
 from lab.agreement import READINGS, at_least
@@ -28,10 +31,11 @@ from lab.verification import (
     scenario,
     tally,
 )
-from maxrr.audit.attacks import folds_of
+from maxrr.data.hashes import identifier_bytes
 
 REQUEST = "core20k"
 FOLDS = 5
+SALT = b"maxrr: folds of Platt scaling"  # which record is in which fold need not be secret
 
 
 def measure(lab: Lab) -> Json:
@@ -89,3 +93,13 @@ def judge(lab: Lab, features: Features, heads: Heads, unseen: Floats, kept: Bool
         (lab.training.labels, lab.test.labels),
     )
     return attack(lab, request, *calibrate(heads, scores, labels, (unseen, lab.training.labels[kept])))
+
+
+def folds_of(ids: NDArray[Any], folds: int = FOLDS) -> NDArray[np.intp]:
+    """The fold of each record, 0 to folds − 1, by a hash of its id: other records and their order do not matter.
+
+    >>> folds_of(np.arange(6), folds=2)
+    array([0, 1, 1, 0, 1, 1])
+    """
+    hashes = (hmac.digest(SALT, identifier_bytes(id_), "sha256") for id_ in ids.tolist())
+    return np.array([int.from_bytes(digest[:8], "little") % folds for digest in hashes], dtype=np.intp)

@@ -18,7 +18,6 @@ PUBLIC = {
         "AuditReport",
         "AuditWork",
         "Finding",
-        "Platt",
         "ShadowPool",
         "audit",
         "audit_statement",

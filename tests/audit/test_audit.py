@@ -337,11 +337,8 @@ def test_what_is_of_another_kind_is_named(plain, wrong):
 
 
 def test_what_was_chosen_otherwise_than_by_default_is_told():
-    found = audit(*asked(NOT_CORE[:4]), shadows=FEW, attacks=("loss",), platt="held-out")
-    assert [text.partition(",")[0] for text in found.caveats][:2] == [
-        "loss decides instead of LiRA",
-        "Platt scaling is held-out",
-    ]
+    found = audit(*asked(NOT_CORE[:4]), shadows=FEW, attacks=("loss",))
+    assert found.caveats[0].partition(",")[0] == "loss decides instead of LiRA"
 
 
 # Progress and interruptions

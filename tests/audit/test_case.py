@@ -235,11 +235,10 @@ def said_of(now, test, **options):
     return caveats(make_case(now.model, now.receipt, now.forgotten, test, **options), test, 0)
 
 
-@pytest.mark.parametrize("platt", ["retained", "held-out"])
-def test_all_that_was_set_aside_is_no_caveat(request_, platt):
-    """In whatever order, and whether or not a part of it is for scaling."""
-    assert said_of(request_, TEST, platt=platt) == []
-    assert said_of(request_, TEST.select(TEST.ids[::-1]), platt=platt) == []
+def test_all_that_was_set_aside_is_no_caveat(request_):
+    """In whatever order."""
+    assert said_of(request_, TEST) == []
+    assert said_of(request_, TEST.select(TEST.ids[::-1])) == []
 
 
 CHOSEN = {

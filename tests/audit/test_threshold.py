@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from maxrr.audit.attacks import PLATT, Threshold, folds_of, platt_by
-from maxrr.svm import fit_platt
+from maxrr.audit.attacks import Threshold
 
 cases = settings(deadline=None, derandomize=True)
 losses = st.lists(st.integers(0, 6).map(float) | st.floats(0, 6), min_size=1, max_size=20).map(np.array)
@@ -62,44 +61,6 @@ def test_members_that_all_lose_less():
     attack = Threshold.fit([1.0], [1.0, 2.0])
     assert (attack.threshold, attack.tpr, attack.fpr) == (2.0, 1.0, 0.5)
     assert Threshold.fit([3.0, 1.0], [1.0, 1.0]).threshold == 1.0  # to call anybody a member would only be wrong
-
-
-def test_platt_variants_are_fitted_on_what_they_say():
-    random = np.random.default_rng(0)
-    labels = np.arange(60) % 3
-    retained, refitted, held_out = (random.normal(size=(60, 3)) + np.eye(3)[labels] for _ in range(3))
-    given_all = {"held_out_scores": held_out, "held_out_labels": labels[::-1], "out_of_fold_scores": refitted}
-    wanted = {
-        "retained": fit_platt(retained, labels, [0, 1, 2]),
-        "held-out": fit_platt(held_out, labels[::-1], [0, 1, 2]),
-        "cross-validated": fit_platt(refitted, labels, [0, 1, 2]),
-    }
-    assert set(wanted) == set(PLATT)
-    for variant in PLATT:
-        found = platt_by(variant, retained, labels, [0, 1, 2], **given_all)
-        assert found.a.tobytes() == wanted[variant].a.tobytes()
-        assert found.b.tobytes() == wanted[variant].b.tobytes()
-
-
-def test_platt_needs_what_its_variant_is_fitted_on():
-    scores, labels = [-1.0, 1.0], [0, 1]
-    with pytest.raises(ValueError, match="held-out records"):
-        platt_by("held-out", scores, labels, [0, 1], held_out_scores=scores)
-    with pytest.raises(ValueError, match="refitted without"):
-        platt_by("cross-validated", scores, labels, [0, 1])
-    with pytest.raises(ValueError, match="one of retained, held-out, cross-validated; not on 'test'"):
-        platt_by("test", scores, labels, [0, 1])
-
-
-def test_folds_belong_to_records():
-    ids = np.arange(3000)
-    folds = folds_of(ids, 5)
-    assert folds_of(ids[::-1][:100], 5).tolist() == folds[::-1][:100].tolist()
-    assert folds_of(ids.astype(str), 5).tolist() != folds.tolist()
-    # 600 a fold, give or take a deviation of 22; five of them
-    assert np.abs(np.bincount(folds, minlength=5) - 600).max() < 110
-    with pytest.raises(ValueError, match="two folds"):
-        folds_of(ids, 1)
 
 
 @pytest.mark.parametrize("wrong", [[], [math.nan], [math.inf]])

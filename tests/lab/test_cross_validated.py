@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from lab.confidence import couple
-from lab.cross_validated import FOLDS
+from lab.cross_validated import FOLDS, folds_of
 from lab.cross_validated import measure as cross_validated
 from lab.heads import pairs
 from lab.verification import METHODS
-from maxrr.audit.attacks import folds_of
 from maxrr.svm import LinearSVM, fit_platt
 from tests.lab.problems import TINY, embedded, tiny_lab, with_ranking
 from tests.lab.test_verification import claimed_unlearned
@@ -66,3 +65,12 @@ def test_claims_are_those_of_plain_cross_validation(lab, measured, tmp_path, hea
     same = (np.array(claims["MaxRR"]) == np.array(claims["perfect"])).sum(0)
     assert found["pieces"]["core20k"]["same"] == np.bincount(same, minlength=3).tolist()
     assert found["cells"]["both"]["same in all runs"]["mean"] == pytest.approx(np.mean(same == 2))
+
+
+def test_folds_belong_to_records():
+    ids = np.arange(3000)
+    folds = folds_of(ids, 5)
+    assert folds_of(ids[::-1][:100], 5).tolist() == folds[::-1][:100].tolist()
+    assert folds_of(ids.astype(str), 5).tolist() != folds.tolist()
+    # 600 a fold, give or take a deviation of 22; five of them
+    assert np.abs(np.bincount(folds, minlength=5) - 600).max() < 110

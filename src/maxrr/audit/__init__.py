@@ -1,6 +1,5 @@
 """Attacks that try to tell whether forgotten records were members, and how sure they are."""
 
-from maxrr.audit.attacks import Platt
 from maxrr.audit.auditing import audit, check_options
 from maxrr.audit.findings import Finding
 from maxrr.audit.planning import AuditPlan, AuditWork, plan_audit, work_of_audit
@@ -14,7 +13,6 @@ __all__ = [
     "AuditReport",
     "AuditWork",
     "Finding",
-    "Platt",
     "ShadowPool",
     "audit",
     "audit_statement",

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from maxrr.audit import distances
-from maxrr.audit.attacks import PLATT, Platt, cross_entropy, logit
+from maxrr.audit.attacks import cross_entropy, logit
 from maxrr.audit.case import Case, make_case
 from maxrr.audit.distances import Beside
 from maxrr.audit.findings import decide, rank_of_first, rank_p_value, rounding
@@ -42,7 +42,7 @@ AUDITED = Counter[str]()  # by the digest of the receipt: models in memory, of t
 
 def audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *,
-    attacks: Sequence[str] = ("threshold", *STRONG, *ON_FEATURES), shadows: int = 64, platt: Platt = "retained",
+    attacks: Sequence[str] = ("threshold", *STRONG, *ON_FEATURES), shadows: int = 64,
     core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
     pool: ShadowPool | None = None, progress: Progress | None = None, engine: EngineLike = None,
 ) -> AuditReport:  # fmt: skip
@@ -68,9 +68,6 @@ def audit(
     shadows : int
         How many shadow models to train, 8 or more: two fifths with the records, the others without. More find smaller
         traces. Choose the number before you see a result (`plan_audit`).
-    platt
-        What Platt scaling is fitted on: "retained" records, as the model does; "held-out", every other test record; or
-        retained records, "cross-validated". The paper does not say which it used.
     core_as_members : bool
         Whether core records are among the members that the threshold attack compares with. The paper's appendix
         leaves them out.
@@ -102,12 +99,12 @@ def audit(
         The options cannot be used, as in `check_options`.
     """
     started = time.perf_counter()
-    check_options(attacks, shadows, platt)
+    check_options(attacks, shadows)
     chosen_engine = engine_from(engine)
     if chosen_engine is not None and pool is not None:
         raise ValueError("workers of an engine train extractors of their own: leave out either the pool or the engine")
     place = device_on(chosen_engine, device)
-    case = make_case(model, receipt, forgotten, test, platt=platt, core_as_members=core_as_members)
+    case = make_case(model, receipt, forgotten, test, core_as_members=core_as_members)
     chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
     if not chosen:
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
@@ -125,24 +122,24 @@ def audit(
         receipt=receipt.number, guarantee=receipt.guarantee, model_hash=case.fitted.model_hash,
         records=len(case.forgotten), core_touched=case.touches_core, with_records=counts.with_records,
         retrained=counts.retrained, **found,
-        assumed=assumptions(case), caveats=[*choices(case, chosen), *caveats(case, test, earlier)],
+        assumed=assumptions(case), caveats=[*choices(chosen), *caveats(case, test, earlier)],
         environment=asdict(environment),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=time.perf_counter() - started, earlier=earlier,
     )  # fmt: skip
 
 
-def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
+def check_options(attacks: Sequence[str], shadows: int) -> None:
     """Check the options of an audit before anything is trained.
 
     Parameters
     ----------
-    attacks, shadows, platt
+    attacks, shadows
         As in `audit`.
 
     Raises
     ------
     ValueError
-        An attack or way of Platt scaling is unknown, an attack is named twice, or there are too few shadow models.
+        An attack is unknown or named twice, or there are too few shadow models.
     """
     if isinstance(attacks, str) or len(set(attacks)) < len(attacks):
         raise ValueError(f"attacks are a list of different names, not {attacks!r}")
@@ -151,8 +148,6 @@ def check_options(attacks: Sequence[str], shadows: int, platt: str) -> None:
         raise ValueError(f"attacks are {', '.join(ATTACKS)}; not {', '.join(unknown) or 'none'}")
     if shadows < LEAST:
         raise ValueError(f"an audit takes {LEAST} shadow models or more, not {shadows}")
-    if platt not in PLATT:
-        raise ValueError(f"Platt scaling is fitted on one of {', '.join(PLATT)}; not on {platt!r}")
 
 
 def here(place: torch.device) -> str:
@@ -171,7 +166,7 @@ def digest(case: Case, environment: Environment) -> str:
     datasets = (case.forgotten.content_hash(), case.test.content_hash())
     made = (str(VERSION), repr(environment))
     parts = (
-        case.fitted.model_hash, case.fitted.records.content_hash, *datasets, case.platt,
+        case.fitted.model_hash, case.fitted.records.content_hash, *datasets,
         str(case.sample.tolist()), *made,
     )  # fmt: skip
     return "audit-" + hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
@@ -373,14 +368,10 @@ def count_audit(model: MaxRR, receipt: str) -> int:
     return AUDITED[receipt] - 1
 
 
-def choices(case: Case, attacks: Sequence[str]) -> list[str]:
+def choices(attacks: Sequence[str]) -> list[str]:
     """What was chosen otherwise than by default: whoever may choose after looking may choose the finding."""
-    found = []
-    if deciding_of(attacks) != "lira":
-        found.append(f"{deciding_of(attacks)} decides instead of LiRA, because somebody asked for it")
-    if case.platt != "retained":
-        found.append(f"Platt scaling is {case.platt}, not as the model does it, because somebody asked for it")
-    return found
+    deciding = deciding_of(attacks)
+    return [] if deciding == "lira" else [f"{deciding} decides instead of LiRA, because somebody asked for it"]
 
 
 def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
@@ -412,7 +403,7 @@ def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
             f"the test records are not those that were set aside when the model was fitted: "
             f"{fitted.set_aside.records:,} were, and these {len(test):,} may give another finding"
         )
-    elif copies := len(test) - len(case.test) - len(case.held_out or ()):
+    elif copies := len(test) - len(case.test):
         found.append(f"{copies:,} of the {len(test):,} test records have values that were learned, and are left out")
     if earlier:
         found.append(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.audit.attacks import Platt
 from maxrr.data import Dataset
 from maxrr.data.fields import described
 from maxrr.data.hashes import value_hashes
@@ -38,8 +37,6 @@ class Case:
         Ids of the core with and without the forgotten records.
     sample
         Rows of retained records to look at: the members of the threshold attack.
-    platt, held_out
-        What probabilities are fitted on (`maxrr.audit.attacks`), and the test records kept for that, if any.
     """
 
     fitted: Fitted
@@ -50,8 +47,6 @@ class Case:
     core_before: NDArray[Any]
     core_after: NDArray[Any]
     sample: Ints
-    platt: Platt = "retained"
-    held_out: Dataset | None = None
 
     @property
     def touches_core(self) -> bool:
@@ -65,10 +60,9 @@ class Case:
 
 
 def make_case(
-    model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, platt: Platt = "retained",
-    core_as_members: bool = True,
-) -> Case:  # fmt: skip
-    """The case, if all that is given belongs together. Held-out Platt scaling takes every other test record.
+    model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, core_as_members: bool = True
+) -> Case:
+    """The case, if all that is given belongs together.
 
     Raises
     ------
@@ -87,7 +81,7 @@ def make_case(
     check_trains(fitted)
     check_forgotten(fitted, receipt, gone)
     retained = fitted.records.retained()
-    apart, held_out = not_trained_on(fitted, test).in_order(), None
+    apart = not_trained_on(fitted, test).in_order()
     check_classes(fitted, apart)
     check_core(fitted, retained, receipt)
     core = set(receipt.core_tombstones)
@@ -98,13 +92,8 @@ def make_case(
         if not len(members):
             raise DataError("every retained record is core: without the core there are no members to compare with")
     drawn = np.random.default_rng(0).choice(members, min(SAMPLE, len(members)), replace=False)
-    if platt == "held-out":
-        apart, held_out = apart.select(apart.ids[1::2]), apart.select(apart.ids[::2])
-        check_classes(fitted, apart)
     core_before = np.sort(np.concatenate([fitted.choice.ids, gone.ids[was_core]]))
-    return Case(
-        fitted, receipt, gone, retained, apart, core_before, fitted.choice.ids, np.sort(drawn), platt, held_out
-    )  # fmt: skip
+    return Case(fitted, receipt, gone, retained, apart, core_before, fitted.choice.ids, np.sort(drawn))
 
 
 def check_trains(fitted: Fitted) -> None:
@@ -197,19 +186,15 @@ def check_kind(fitted: Fitted, given: Dataset, which: str) -> None:
 
 def joined(one: Dataset, other: Dataset) -> Dataset:
     """Both, in the order of their ids."""
-    return side_by_side(one, other).in_order()
-
-
-def side_by_side(one: Dataset, other: Dataset) -> Dataset:
-    """The records of one, then those of the other."""
     subjects = None
     if one.subjects is not None and other.subjects is not None:
         subjects = np.concatenate([one.subjects, other.subjects])
     weights = None
     if one.weights is not None and other.weights is not None:
         weights = np.concatenate([one.weights, other.weights])
-    return Dataset(
+    both = Dataset(
         np.concatenate([one.inputs, other.inputs]), np.concatenate([one.labels, other.labels]), one.class_names,
         np.concatenate([one.ids, other.ids]), subjects,
         columns=one.columns if one.columns == other.columns else None, weights=weights,
     )  # fmt: skip
+    return both.in_order()

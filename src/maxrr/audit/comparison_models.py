@@ -13,14 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.audit.attacks import Platt, folds_of, margins, membership, platt_by
-from maxrr.audit.case import Case, Ints, side_by_side
+from maxrr.audit.attacks import margins, membership
+from maxrr.audit.case import Case, Ints
 from maxrr.audit.roc import Floats
 from maxrr.data import Dataset
 from maxrr.nets.extractors import joined
 from maxrr.nets.inputs import chosen_device
 from maxrr.progress import Progress
-from maxrr.svm import LinearSVM, PlattScaling
+from maxrr.svm import LinearSVM, fit_platt
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.blueprint import Blueprint
 
@@ -72,22 +72,19 @@ class Maker:
     sample: Ints  # rows of retained ones to look at
     cores: Mapping[str, Ints]  # rows of those that extractors are trained on, by the kind of model
     touches_core: bool
-    tested: Dataset  # test records, after those that are held out for Platt scaling
-    held: int  # how many these are
-    platt: Platt
+    test: Dataset
     device: str | None
 
     @classmethod
     def of(cls, case: Case, device: str | None) -> "Maker":
         """For the models of a case."""
         everything = case.everything
-        held = 0 if case.held_out is None else len(case.held_out)
         cores = {BEFORE: case.core_before, RETRAINED: case.core_after, ON_ALL: case.retained.ids}
         return cls(
             case.fitted.blueprint.without_key(), everything, case.fitted.blueprint.sharding.of(everything.ids),
             everything.rows(case.forgotten.ids), everything.rows(case.retained.ids[case.sample]),
             {kind: everything.rows(ids) for kind, ids in cores.items()}, case.touches_core,
-            case.test if case.held_out is None else side_by_side(case.held_out, case.test), held, case.platt, device,
+            case.test, device,
         )  # fmt: skip
 
     def core_of(self, kind: str) -> str:
@@ -122,7 +119,7 @@ class Maker:
     def seen(self, extractor: nn.Module, kinds: Sequence[str]) -> Iterator[tuple[str, View]]:
         """What models on this extractor say: with the forgotten records in the heads, or without."""
         features = self.features(extractor, self.everything)
-        test = self.features(extractor, self.tested)
+        test = self.features(extractor, self.test)
         rows = np.arange(len(self.everything))
         kept = np.setdiff1d(rows, self.gone)
         whole = self.fit(features, rows) if BEFORE in kinds or self.touches_core else None
@@ -142,45 +139,22 @@ class Maker:
             return {}
         labels, core = self.everything.labels, self.cores[RETRAINED]
         members = core[np.random.default_rng(0).permutation(len(core))[:PROBED]]
-        apart = test[self.held :][:PROBED]
+        apart = test[:PROBED]
         sides = [(in_memory(features[part]), labels[part]) for part in (members, self.gone)]
-        others = in_memory(apart), self.tested.labels[self.held :][:PROBED]
+        others = in_memory(apart), self.test.labels[:PROBED]
         mine = margins(scores(whole, features[self.gone]), labels[self.gone], whole.classes_)
         level = float(np.mean(margins(scores(whole, apart), others[1], whole.classes_)))
         return {"relearned": mine - level, "probe": membership(sides[0], others, sides[1])}
 
     def view(self, svm: LinearSVM, features: Any, fitted_on: Ints, test: Any) -> View:
         """What the heads say of the records, as probabilities by Platt scaling."""
-        held, apart = (test[: self.held], test[self.held :]) if self.held else (None, test)
-        labels, ids = self.everything.labels[fitted_on], self.everything.ids[fitted_on]
-        scaling = self.scaling(svm, svm.rows_, features[fitted_on], labels, ids, held)
-        parts = (features[self.gone], features[self.sample], apart)
+        scaling = fit_platt(scores(svm, features[fitted_on]), self.everything.labels[fitted_on], svm.classes_)
+        parts = (features[self.gone], features[self.sample], test)
         return View(*(self.wide(scaling.probabilities(scores(svm, part)), svm.classes_) for part in parts))
-
-    def scaling(
-        self, svm: LinearSVM, rows: Ints, features: Any, labels: NDArray[Any], ids: NDArray[Any], held: Any
-    ) -> PlattScaling:
-        """Platt scaling of the heads, as the case says, from the rows they were fitted on, in any order."""
-        held_labels = self.tested.labels[: self.held] if self.held else None
-        apart = None
-        if self.platt == "cross-validated":
-            folds = folds_of(ids)
-            apart = np.empty((len(ids), len(svm.certificate_)))
-            for fold in np.unique(folds):
-                inside = np.flatnonzero(folds == fold)
-                other = svm.without(rows[inside])
-                if not np.array_equal(other.classes_, svm.classes_):
-                    raise ValueError("a class has too few records for cross-validated Platt scaling: use another")
-                apart[inside] = scores(other, features[inside]).reshape(len(inside), -1)
-        return platt_by(
-            self.platt, scores(svm, features), labels, svm.classes_,
-            held_out_scores=None if held is None else scores(svm, held), held_out_labels=held_labels,
-            out_of_fold_scores=apart,
-        )  # fmt: skip
 
     def wide(self, probabilities: Floats, classes: NDArray[Any]) -> Floats:
         """Columns for every class, those without a head with 0."""
-        full = np.zeros((len(probabilities), len(self.tested.class_names)))
+        full = np.zeros((len(probabilities), len(self.test.class_names)))
         full[:, classes] = probabilities
         return full
 

@@ -27,7 +27,6 @@ from maxrr.nets.seeding import stream
 from maxrr.parallel import Engine
 from maxrr.parallel.engine import completed, of_seeds
 from maxrr.progress import Progress
-from maxrr.svm.arrays import wide
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.blueprint import Blueprint, numbered
 
@@ -271,22 +270,14 @@ class Shadows:
         if not self.case.touches_core:
             return {}
         maker, extractor = self.maker, self.case.fitted.extractor
-        features, test = maker.features(extractor, maker.everything), maker.features(extractor, maker.tested)
+        features, test = maker.features(extractor, maker.everything), maker.features(extractor, maker.test)
         return maker.probe(maker.fit(features, np.arange(len(maker.everything))), features, test)
 
     def said(self, model: MaxRR) -> View:
         """Its probabilities."""
         case, fitted, maker = self.case, self.case.fitted, self.maker
         parts = (case.forgotten, case.retained.select(case.retained.ids[case.sample]), case.test)
-        if case.platt == "retained":  # which is what the model does itself
-            return View(*(maker.wide(model.predict_proba(part), fitted.codes) for part in parts))
-        rows = fitted.in_order()
-        features = wide(fitted.heads.features_of(rows))
-        held = None if case.held_out is None else fitted.blueprint.embed(fitted.extractor, case.held_out)
-        labels, ids = fitted.records.labels[rows], fitted.records.ids[rows]
-        scaling = maker.scaling(fitted.heads, rows, features, labels, ids, held)
-        decisions = (np.asarray(model.decision_function(part)) for part in parts)
-        return View(*(maker.wide(scaling.probabilities(values), fitted.codes) for values in decisions))
+        return View(*(maker.wide(model.predict_proba(part), fitted.codes) for part in parts))
 
     @property
     def again(self) -> tuple[tuple[str, ...], list[int]]:

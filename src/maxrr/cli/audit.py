@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from maxrr.cli import outputs, show
 from maxrr.cli.evidence import forgotten_records, scratch, test_records
-from maxrr.cli.options import WAIT, EngineName, Folder, Json, Network, Platt, Source, Train, Wait
+from maxrr.cli.options import WAIT, EngineName, Folder, Json, Network, Source, Train, Wait
 from maxrr.cli.replay import receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.statements import StatementFile, StatementKey, signer
@@ -58,14 +58,6 @@ def audit(
             help="Do not audit: train a pilot of 24 models, say how many --shadows it takes to find anything, and end.",
         ),
     ] = False,
-    platt: Annotated[
-        Platt,
-        Option(
-            help="Which records probabilities are fitted on. retained: those that the model still has. held-out: "
-            "every other test record. cross-validated: the retained ones by cross-validation. Change it to "
-            "see whether the finding depends on it."
-        ),
-    ] = Platt.RETAINED,
     without_core: Annotated[
         bool,
         Option(
@@ -125,7 +117,7 @@ def audit(
         raise Stop(USAGE, "--plan audits nothing, so that there is nothing to sign: leave out --statement")
     signing = signer(statement, key, "audit")
     attacks = [name.strip() for name in attack.split(",") if name.strip()]
-    check_options(attacks, shadows, platt.value)
+    check_options(attacks, shadows)
     workers = engine_from(engine)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
@@ -156,7 +148,7 @@ def audit(
             show.say(str(work if workers is None else replace(work, seconds=None)))  # known of this machine alone
         try:
             result = audit_(
-                model, handed, gone, unseen, attacks=attacks, shadows=shadows, platt=platt.value,
+                model, handed, gone, unseen, attacks=attacks, shadows=shadows,
                 core_as_members=not without_core, device=device, folder=scratch(), progress=progress,
                 engine=workers,
             )  # fmt: skip

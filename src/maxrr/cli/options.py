@@ -181,14 +181,6 @@ class Policy(StrEnum):
     KEEP_EXTRACTOR = "keep-extractor"
 
 
-class Platt(StrEnum):
-    """What probabilities are fitted on."""
-
-    RETAINED = "retained"
-    HELD_OUT = "held-out"
-    CROSS_VALIDATED = "cross-validated"
-
-
 CorePolicy = Annotated[
     Policy,
     Option(
