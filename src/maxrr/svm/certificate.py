@@ -28,8 +28,7 @@ class Certificate:
     bias_error
         The published b is no further from the exact one than this.
     error
-        The decision value of every sample that the head is about is within this of the exact one: one-vs-rest all that
-        are held, one-vs-one those of its two classes; samples of weight zero are among them.
+        The decision value of every sample that is held is within this of the exact one, those of weight zero included.
     relative_gap
         (P − D) / P for exactly admissible multipliers, as proved: how far the objective is from its minimum.
     primal

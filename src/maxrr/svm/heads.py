@@ -1,4 +1,4 @@
-"""All one-vs-rest heads over one set of samples: solve them, and move the solution when samples leave or arrive.
+"""All heads over one set of samples: solve them, and move the solution when samples leave or arrive.
 
 Everything here returns a new `Solution` and changes nothing: the old one can still be used.
 """
@@ -48,8 +48,7 @@ class Work:
         Heads solved from scratch: all of them in a fit, otherwise those of new classes, of updates that failed, and on
         a graphics processor of updates by many samples.
     passes
-        Products of all samples with the weights of one head or more; one-vs-one, of all samples of two classes with the
-        weights of their head.
+        Products of all samples with the weights of one head or more.
     rows_touched
         Rows of the features that were read, each counted every time.
     """
@@ -61,10 +60,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Solution:
-    """Samples, and the solved heads over them: one per class, or for two classes one that stands for the second.
-
-    One-vs-one there is one per pair of classes (`pairs.py`).
-    """
+    """Samples, and the solved heads over them: one per class, or for two classes one that stands for the second."""
 
     samples: Samples
     heads: tuple[Head, ...]

@@ -3,9 +3,6 @@
 Newton's method in lock-step (`cuda/newton.py`), three times: on a thinned sample, for a rough direction; on all samples
 that may come to influence any head; and on these once more, chosen anew, until the partition is all but clear. What is
 left for `working_set` is to settle it on working sets of a few hundred samples, work for a processor.
-
-Heads of one class against the rest share these samples. Heads of two classes (one-vs-one) have each its own: nearly
-every sample counts for some pair, and few for any one.
 """
 
 from dataclasses import dataclass

@@ -43,7 +43,7 @@ class Near:
     def slopes(self) -> tuple[Integers, int]:
         """How the slope of the loss rises at each sample's turning point, and how far it is below zero before.
 
-        See `turning.py`. Samples that are not near the margin turn on the side of b where they were taken to be.
+        See `multipliers.ends`. Samples that are not near the margin turn on the side of b where they were taken to be.
         """
         bits = max(self.whole_bounds.bits, self.tilt.bits)
         rises = self.whole_bounds.at(bits)

@@ -209,7 +209,7 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
 
 
 def bias(samples: Samples, y: Floats, margins: Floats, b: float) -> float:
-    """The optimal b nearest to zero for weights with these margins at b, to rounding: see `turning.py`."""
+    """The optimal b nearest to zero for weights with these margins at b, to rounding: see `multipliers.ends`."""
     turning, rises = (b + y * (1.0 - margins))[samples.alive], samples.bounds[samples.alive]
     order = np.argsort(turning)
     first, last = ends(order, rises, float(np.sum(rises[y[samples.alive] > 0.0])) + tilt_beyond(samples, y))

@@ -11,7 +11,7 @@ Let 0 ≤ αᵢ ≤ Cᵢ with Σ αᵢyᵢ = 0, w = Σ αᵢyᵢxᵢ, any b, and
    add nothing to it.
 
 2. Given w*, the loss is piecewise linear in b, and the optimal b fill an interval between two of the tᵢ = yᵢ − w*·xᵢ,
-   where sample i has margin 1 (`turning.py`). b* is its point nearest to zero, the middle one of its two ends and 0. If
+   where sample i has margin 1 (`ends`). b* is its point nearest to zero, the middle one of its two ends and 0. If
    every tᵢ is known up to an error, so are the ends, and so is the middle one: each is a monotone function of the tᵢ.
 """
 
