@@ -20,7 +20,6 @@ from tests.workspace.disk import Disk, put
 from tests.workspace.outside import (
     ACTS,
     KEY,
-    Hole,
     differing,
     facts,
     forget,
@@ -34,11 +33,6 @@ from tests.workspace.problems import found
 from tests.workspace.test_crash import ONE_THREAD
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
-
-TORN_IS_DAMAGED = pytest.mark.xfail(
-    strict=True, raises=Hole,
-    reason="bytes that were written out of order at the end of what was not acknowledged are taken for damage",
-)  # fmt: skip
 
 
 class Run:
@@ -105,7 +99,6 @@ CASES = some(3, [
     ("forget", True), ("shape", False), ("add", False),
     ("several", False), ("rectify", False), ("forget", False), ("shape", True), ("add", True), ("several", True),
 ])  # fmt: skip
-APPENDED = {"forget", "several"}  # these add to what is there, others write it anew
 
 
 @pytest.mark.parametrize(("act", "signed"), CASES)
@@ -138,9 +131,7 @@ def test_a_power_cut_that_loses_all_that_was_not_flushed(run, act, signed):
     none_of(made.wrong([("when it was acknowledged", made.acknowledged)], allowed=["new"]))
 
 
-@pytest.mark.parametrize(
-    ("act", "signed"), [pytest.param(*case, marks=[TORN_IS_DAMAGED] if case[0] in APPENDED else []) for case in CASES]
-)
+@pytest.mark.parametrize(("act", "signed"), CASES)
 def test_a_power_cut_in_the_middle_of_a_write(run, act, signed):
     made = run(act, signed)
     assert made.torn

@@ -51,10 +51,11 @@ from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Columns, Stones, Tombstone, Tombstones
-from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS
 from maxrr.workspace.entries import Entries
 from maxrr.workspace.errors import NetworkMissing
+from maxrr.workspace.names import EXTRACTOR, HEADS, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, LARGE, LATE, WAITING, Layout
+from maxrr.workspace.states import FACTS
 
 Table = NDArray[np.void]
 Ints = NDArray[np.int64]
@@ -127,15 +128,16 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     return table
 
 
-def heads_bytes(fitted: Fitted) -> bytes:
-    """The heads' weights, and where they came from."""
+def heads_bytes(fitted: Fitted, facts: Mapping[str, Any]) -> bytes:
+    """The heads' weights, where they came from, and all that is said of the model in words."""
     arrays: dict[str, NDArray[Any]] = {}
     for number, head in enumerate(taken(fitted.heads)):
         arrays |= {
             f"{number}.w": head.w, f"{number}.b": np.array([head.b]), f"{number}.on_margin": head.on_margin,
             f"{number}.inside": head.inside, f"{number}.multipliers": head.multipliers,
         }  # fmt: skip
-    return safetensors.numpy.save({name: np.ascontiguousarray(value) for name, value in arrays.items()})
+    arrays = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    return safetensors.numpy.save(arrays, metadata={FACTS: json.dumps(facts)})
 
 
 def extractor_bytes(fitted: Fitted) -> bytes:
@@ -151,7 +153,7 @@ def secret_bytes(fitted: Fitted) -> bytes:
 
 
 def facts_of(fitted: Fitted) -> dict[str, Any]:
-    """What `workspace.json` keeps of a model: all that is not an array or a secret."""
+    """What lies beside the heads of a model: all that is not an array or a secret."""
     blueprint, choice, records = fitted.blueprint, fitted.choice, fitted.records
     return {
         "layers": fitted.fingerprint.layers,
@@ -171,7 +173,6 @@ def facts_of(fitted: Fitted) -> dict[str, Any]:
         "overrides": [asdict(override) for override in fitted.overrides],
         "technique": fitted.technique,
         "model_hash": fitted.model_hash,
-        "commitment": fitted.commitment,
         **({"losses": [asdict(loss) for loss in fitted.losses]} if fitted.losses else {}),
         **({"adopted": True} if fitted.adopted else {}),
         **({"set_aside": asdict(fitted.set_aside)} if fitted.set_aside else {}),

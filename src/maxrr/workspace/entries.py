@@ -1,4 +1,4 @@
-"""`tombstones-<token>.bin`: what stays of the forgotten, and of each request what is needed at every opening.
+"""What stays of the forgotten in the history, and of each request what is needed at every opening.
 
 Entries of 97 bytes each, in the order in which they came: a letter that says what it is, and 96 bytes.
 """
@@ -23,20 +23,20 @@ class Answered(NamedTuple):
         The SHA-256 of the receipt's text, by which the next receipt names it.
     logged : bytes
         What the log has of it: the SHA-256 of its statement, of the text where it is not signed.
-    line : int
-        Where its line in the file of receipts ends.
-    proofs : int
-        Where its sealed proofs end in their file.
+    receipt : tuple of int
+        Where the receipt, as it was handed out, begins and ends in the history.
+    proofs : tuple of int
+        Where its sealed proofs do.
     """
 
     digest: str
     logged: bytes
-    line: int
-    proofs: int
+    receipt: tuple[int, int]
+    proofs: tuple[int, int]
 
 
 class Entries(NamedTuple):
-    """All that a file says."""
+    """All that a history says of requests."""
 
     stones: list[Stone]
     people: dict[str, Then]
@@ -54,8 +54,7 @@ def person_entry(person: str, then: Then) -> bytes:
 
 
 def request_entry(done: Answered) -> bytes:
-    ends = done.line.to_bytes(8, "little") + done.proofs.to_bytes(8, "little")
-    return (REQUEST + bytes.fromhex(done.digest) + done.logged + ends).ljust(SIZE, b"\0")
+    return REQUEST + bytes.fromhex(done.digest) + done.logged + struct.pack("<4Q", *done.receipt, *done.proofs)
 
 
 def entries_of(stones: Iterable[Stone], people: Mapping[str, Then]) -> bytes:
@@ -65,7 +64,7 @@ def entries_of(stones: Iterable[Stone], people: Mapping[str, Then]) -> bytes:
 
 
 def read_entries(content: bytes) -> Entries:
-    """What a file says. The caller has checked its hash."""
+    """What a history says. The caller has checked its frames."""
     if len(content) % SIZE:
         raise ValueError(f"it has {len(content)} bytes, which are no entries")
     found = Entries([], {}, [])
@@ -74,7 +73,8 @@ def read_entries(content: bytes) -> Entries:
         if kind == STONE:
             found.stones.append((one, two, three))
         elif kind == REQUEST:
-            found.answered.append(Answered(one.hex(), two, *struct.unpack_from("<QQ", three)))
+            places = struct.unpack("<4Q", three)
+            found.answered.append(Answered(one.hex(), two, places[:2], places[2:]))
         elif kind == PERSON:
             found.people[one.hex()] = int.from_bytes(two[:8], "little"), (two[8:] + three).rstrip(b"\0").decode()
         else:

@@ -1,7 +1,6 @@
 """What is in a workspace, and what it still holds of what is not: from its files alone, without a model."""
 
 import json
-import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,11 +13,12 @@ from maxrr.plain_text import Shown
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
-from maxrr.workspace.commits import HEADS, NAME, SECRETS, Root, missing
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.exports import Export, judged, notes_in, state_under
+from maxrr.workspace.exports import Export, judged, state_under
 from maxrr.workspace.folder import Folder
+from maxrr.workspace.names import HEADS, history_of
 from maxrr.workspace.rows import ALIVE, CORE, LATE, WAITING
+from maxrr.workspace.states import Root
 
 
 @dataclass(frozen=True)
@@ -262,9 +262,8 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
         Somebody has put back an older copy of the workspace.
     """
     place = Path(folder)
-    if not os.path.lexists(place / NAME):
-        raise missing(place)
-    from maxrr.workspace.signed_receipts import KeptReceipt
+    history_of(place)
+    from maxrr.unlearning.statements import HandedReceipt
 
     files = Folder(place, read_only=True, wait=wait)
     try:
@@ -274,14 +273,15 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
         files.look_back()
         try:
             counts = counted(found, files)
-            key, facts = bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), found.facts
-            now = state_under(key, facts["model_hash"], facts["commitment"])
-            receipts = tuple(KeptReceipt.read(line).receipt for line in files.lines.splitlines())
-            status = status_of(found, files.folder, counts, judged(notes_in(files.folder), now, receipts))
+            now = state_under(found.rows.key, found.facts["model_hash"], found.facts["commitment"])
+            numbers = range(1, found.requests + 1)
+            receipts = tuple(HandedReceipt.from_bytes(files.receipt(number)).receipt for number in numbers)
+            status = status_of(found, files.folder, counts, judged(found.exports, now, receipts))
         except WorkspaceError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
-            raise damaged(files.folder / NAME, f"it does not describe a model ({error})") from None
+            path = files.folder / found.file_of(HEADS)
+            raise damaged(path, f"it does not describe a model ({error})") from None
         return Overview(status, receipts)
     finally:
         files.close()
