@@ -20,7 +20,9 @@ from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace, seen
+from maxrr.workspace.entries import Answered, request_entry
 from maxrr.workspace.history import HEADER, Frame, History, frames_in
+from maxrr.workspace.log_check import receipts_of
 from tests.unlearning.problems import NEW_CLASS, digits, fresh, table
 
 KEY = "house"
@@ -39,6 +41,10 @@ def history_in(folder):
     return path
 
 
+def token_of(folder):
+    return history_in(folder).stem.removeprefix("history-")
+
+
 def key_in(folder):
     (secrets,) = folder.glob("secrets-*.json")
     return bytes.fromhex(json.loads(secrets.read_text())["key"])
@@ -54,6 +60,24 @@ def rewrite_frames(folder, change, key=None):
     history.in_doubt = False
     for frame in frames:
         history.append(Frame(**frame))
+
+
+def receipts_in(folder):
+    """All receipts in a history, as they were handed out."""
+    path = history_in(folder)
+    return receipts_of(path, frames_in(path))
+
+
+def write_receipts(folder, receipts):
+    """Put others in their place, as one could who has read the key."""
+
+    def change(frames):
+        answered = [Answered("0" * 64, bytes(32), (0, len(each)), (0, 0)) for each in receipts]
+        for frame in frames:
+            frame.update(entries=b"", receipts=b"", proofs=b"")
+        frames[-1].update(entries=b"".join(map(request_entry, answered)), receipts=b"".join(receipts))
+
+    rewrite_frames(folder, change)
 
 
 def facts_of(folder):

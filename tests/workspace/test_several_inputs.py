@@ -1,7 +1,5 @@
 """Records with several inputs in a workspace: it knows their kind, and forgets and replays them like others."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -9,9 +7,10 @@ from maxrr.core import HashCore
 from maxrr.data import Dataset
 from maxrr.nets.naming import NamedNetwork
 from maxrr.workspace import Commit, Workspace, WorkspaceError
-from maxrr.workspace.commits import NAME, check_facts
+from maxrr.workspace.states import check_facts
 from tests.several_inputs import LENGTH, Text, text_network, texts
 from tests.unlearning.problems import fresh
+from tests.workspace.problems import facts_of
 
 CORE = HashCore(0.5, key="house")
 SHAPES = {"mask": (LENGTH,), "tokens": (LENGTH,)}
@@ -48,7 +47,7 @@ def test_opened_again_it_is_the_same(folder, here):
 
 def test_the_commit_knows_the_shape_of_each_input(folder):
     assert Commit.last(folder).shape == SHAPES
-    facts = json.loads((folder / NAME).read_text())["facts"]
+    facts = facts_of(folder)
     assert facts["records"]["dtype"] == [["mask", "|b1", [LENGTH]], ["tokens", "<i8", [LENGTH]]]
     for wrong in ([], [["mask", "|b1"]], [["mask", "|b1", [-1]]], [[1, "|b1", [2]]], ["mask"]):
         with pytest.raises(ValueError, match="type cannot be right"):

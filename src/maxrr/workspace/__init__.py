@@ -18,11 +18,13 @@ __all__ = [
     "TrainingMissing",
     "Workspace",
     "WorkspaceError",
+    "backup",
     "check_receipt_log",
     "overview",
 ]
 
 if typing.TYPE_CHECKING:
+    from maxrr.workspace.backups import backup
     from maxrr.workspace.errors import NetworkMissing, TrainingMissing
     from maxrr.workspace.exports import Export
     from maxrr.workspace.log_check import LoggedReceipts, check_receipt_log
@@ -33,6 +35,7 @@ if typing.TYPE_CHECKING:
     from maxrr.workspace.workspace import Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
+        "backups": ("backup",),
         "errors": ("NetworkMissing", "TrainingMissing"),
         "exports": ("Export",),
         "log_check": ("LoggedReceipts", "check_receipt_log"),

@@ -23,7 +23,7 @@ from maxrr.plain_text import count
 from maxrr.workspace import names, seen, states
 from maxrr.workspace.entries import Entries, read_entries
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
-from maxrr.workspace.history import Frame, History
+from maxrr.workspace.history import Frame, History, is_begun
 from maxrr.workspace.names import HEADS, LEARNED, LOCK, PARTS, RANKING, TEMPORARY, name_of, part_of
 from maxrr.workspace.seen import Seen
 from maxrr.workspace.states import Root
@@ -133,7 +133,8 @@ class Folder:
         path, self.token = names.history_of(self.folder)
         self.then = seen.latest(self.token)  # first: somebody may go on at any moment
         self.logged_then = self.checkpoint()  # before the receipts are read: it has no more than these
-        content_of(path)
+        if not is_begun(path):
+            raise WorkspaceError(f"{self.folder} is not a workspace: there is no commit in {path}. Make one with fit")
         key = states.key_in(self.folder, self.token)
         self.history = history = History(path, key, keep=self.read_only)
         frames = history.read()

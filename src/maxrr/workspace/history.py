@@ -17,8 +17,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from maxrr.files import open_regular, write_atomically
-from maxrr.workspace.errors import content_of, damaged, unfamiliar
+from maxrr.files import write_atomically
+from maxrr.workspace.errors import content_of, damaged, opened, unfamiliar
 from maxrr.workspace.rows import writable, write_at
 
 NAME = b"maxrr history "
@@ -199,7 +199,7 @@ class History:
         """Some bytes of the file."""
         if self.keep:
             return self.content[start:stop]
-        with open_regular(self.path) as file:
+        with opened(self.path) as file:
             file.seek(start)
             return file.read(stop - start)
 
@@ -249,10 +249,10 @@ def frames_in(path: Path) -> list[Frame]:
 
 def is_begun(path: Path) -> bool:
     """Whether a history holds a commit, or anything else than the beginning of a first one."""
-    content = content_of(path)
-    check_header(path, content[: len(HEADER)])
-    rest = content[len(HEADER) :]
-    if len(rest) < HEAD or not any(rest):
-        return False
-    length = int.from_bytes(rest[:4], "little")
-    return head_of(length) != rest[:HEAD] or len(rest) >= HEAD + length + MAC
+    with opened(path) as file:
+        check_header(path, file.read(len(HEADER)))
+        head = file.read(HEAD)
+        length = int.from_bytes(head[:4], "little")
+        if head == head_of(length):
+            return os.fstat(file.fileno()).st_size >= len(HEADER) + HEAD + length + MAC
+        return len(head) == HEAD and any(head + file.read())

@@ -97,7 +97,7 @@ def after(before: Root | None, token: str, key: bytes, frames: Sequence[Frame]) 
     for frame in frames:
         if frame.base is not None:
             base = Base.read(frame.base)
-            if base.rows != rows.file:
+            if (base.rows, base.layout) != (rows.file, rows.layout):
                 rows = Rows(base.rows, base.layout, 0, [], key)
         rows.change(frame.blocks or {}, frame.erased)
     exports += exports_in(frames)
@@ -122,7 +122,7 @@ def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> R
     """The state after all frames of a history, if a program of ours has written them."""
     forms = [frame.base.get("form") for frame in frames if frame.base is not None]
     if not forms:
-        raise damaged(path, "there is no commit in it: a first fit was interrupted, or what it held is lost")
+        raise damaged(path, "it names no files")
     if forms[-1] != FORM:
         raise unfamiliar(path, f"names heads in canonical form {forms[-1]!r}", f"makes form {FORM}")
     try:
@@ -208,6 +208,8 @@ class Commit:
         The names of all classes.
     source : dict of str to str
         Where the records come from, as the caller of `fit` said it.
+    signs : bool
+        Whether receipts are signed, so that there is a log.
     """
 
     state: int
@@ -215,6 +217,7 @@ class Commit:
     shape: tuple[int, ...] | dict[str, tuple[int, ...]]
     classes: tuple[str, ...]
     source: dict[str, str] = field(default_factory=dict)
+    signs: bool = False
 
     @classmethod
     def last(cls, folder: str | Path) -> "Commit | None":
@@ -252,8 +255,9 @@ class Commit:
             raise damaged(path, f"it does not describe a workspace ({error})") from None
         records = facts["records"]
         return cls(
-            frames[-1].state, frames[-1].requests, shape_in(records), tuple(records["classes"]), dict(facts["source"])
-        )
+            frames[-1].state, frames[-1].requests, shape_in(records), tuple(records["classes"]), dict(facts["source"]),
+            bool(bases[-1].get("keys")),
+        )  # fmt: skip
 
 
 def how_far(folder: Path, token: str) -> tuple[int, int, str]:

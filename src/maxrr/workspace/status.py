@@ -13,6 +13,7 @@ from maxrr.plain_text import Shown
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.exports import Export, judged, state_under
 from maxrr.workspace.folder import Folder
@@ -224,12 +225,17 @@ class Overview:
     ----------
     status : Status
         What is in the workspace.
-    receipts : tuple of Receipt
-        The receipts of all requests, from the first.
+    handed : tuple of HandedReceipt
+        The receipts of all requests, from the first, as they were handed out.
     """
 
     status: Status
-    receipts: tuple[Receipt, ...]
+    handed: tuple[HandedReceipt, ...]
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """What these receipts say."""
+        return tuple(each.receipt for each in self.handed)
 
 
 def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> Overview:
@@ -263,8 +269,6 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
     """
     place = Path(folder)
     history_of(place)
-    from maxrr.unlearning.statements import HandedReceipt
-
     files = Folder(place, read_only=True, wait=wait)
     try:
         found = files.open()
@@ -275,14 +279,15 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
             counts = counted(found, files)
             now = state_under(found.rows.key, found.facts["model_hash"], found.facts["commitment"])
             numbers = range(1, found.requests + 1)
-            receipts = tuple(HandedReceipt.from_bytes(files.receipt(number)).receipt for number in numbers)
-            status = status_of(found, files.folder, counts, judged(found.exports, now, receipts))
+            handed = tuple(HandedReceipt.from_bytes(files.receipt(number)) for number in numbers)
+            exports = judged(found.exports, now, [each.receipt for each in handed])
+            status = status_of(found, files.folder, counts, exports)
         except WorkspaceError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
             path = files.folder / found.file_of(HEADS)
             raise damaged(path, f"it does not describe a model ({error})") from None
-        return Overview(status, receipts)
+        return Overview(status, handed)
     finally:
         files.close()
 
