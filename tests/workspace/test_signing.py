@@ -127,9 +127,7 @@ def test_a_log_that_is_behind_is_brought_up_to_date_by_whoever_has_the_key(folde
     with Workspace.open(folder, signing_key=FIRST) as workspace:
         assert len(entries(folder, workspace.token, FIRST)) == 2
         workspace.unlearn(free[2:3])
-    assert entries(folder, workspace.token, FIRST) == [
-        bytes.fromhex(HandedReceipt.from_bytes(line).sha256) for line in receipts_in(folder)
-    ]
+    assert entries(folder, workspace.token, FIRST) == [handed.sha256 for handed in handed_in(folder)]
 
 
 def full(*_):
