@@ -15,6 +15,7 @@ from maxrr.nets import Run, training
 from maxrr.nets.task import Task
 from maxrr.workspace.store import Store
 from tests.cli.shell import Shell, kinds, model_of
+from tests.workspace.problems import receipts_in
 
 
 def interrupted(arguments: list[object], ready: Callable[[str], bool], log: Path) -> str:
@@ -65,7 +66,7 @@ def test_in_the_middle_of_training_again(shell: Shell, digits: Path, tmp_path: P
     said = interrupted(["unlearn", digits, *asked], lambda log: "training" in log, tmp_path / "log")
     assert said.splitlines()[-1] == "Error: interrupted: nothing was changed, and no record forgotten"
     assert "Traceback" not in said
-    assert (model_of(digits), list(digits.glob("receipts/*"))) == (before, [])
+    assert (model_of(digits), receipts_in(digits)) == (before, [])
     assert kinds(digits)["core"][:2] == core
     assert shell("unlearn", digits, *asked, "--json").json["guarantee"] == "exact-retrain"
 

@@ -20,9 +20,8 @@ from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP
 from maxrr.workspace import Workspace, seen
-from maxrr.workspace.entries import Answered, request_entry
+from maxrr.workspace.entries import Answered, kept_in, request_entry
 from maxrr.workspace.history import HEADER, Frame, History, frames_in
-from maxrr.workspace.log_check import receipts_of
 from tests.unlearning.problems import NEW_CLASS, digits, fresh, table
 
 KEY = "house"
@@ -64,8 +63,7 @@ def rewrite_frames(folder, change, key=None):
 
 def receipts_in(folder):
     """All receipts in a history, as they were handed out."""
-    path = history_in(folder)
-    return receipts_of(path, frames_in(path))
+    return [kept.receipt for kept in kept_in(frames_in(history_in(folder)))]
 
 
 def write_receipts(folder, receipts):

@@ -129,6 +129,8 @@ def try_all(used, tmp_path, values):
     (tmp_path / "outer" / "precious").write_bytes(b"precious")
     before, cases, refused, wrong = outside(folder), 0, 0, []
     for path in places(body):
+        if path == ("frame",):
+            continue
         for value in values():
             cases += 1
             try:

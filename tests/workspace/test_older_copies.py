@@ -105,8 +105,9 @@ def test_a_copy_that_was_opened_before_the_other_went_on_is_refused_too(template
 
 
 def test_a_reader_that_is_behind_is_no_older_copy(folder):
-    with Workspace.open(folder, read_only=True) as reader, Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+    with Workspace.open(folder, read_only=True) as reader:
+        with Workspace.open(folder) as workspace:
+            workspace.unlearn(kinds(workspace.model)[2][:1])
         assert reader.record_export("onnx", "a.onnx", reader.model)
 
 
@@ -352,7 +353,7 @@ def request(folder, key, ids):
 
 PLACES = {
     "before the note": "maxrr.workspace.seen.keep",
-    "before the copies of receipts": "maxrr.workspace.receipt_copies.write",
+    "before the rows are erased": "maxrr.workspace.rows.Rows.erase",
     "before the log": "maxrr.workspace.receipt_log.bring_up_to",
 }
 

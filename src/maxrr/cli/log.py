@@ -168,12 +168,12 @@ def log_in(place: Path) -> Path:
         raise Stop(FAILED, f"{place} is a file: name the folder of the log, or that of the workspace")
     if (place / LOG / CHECKPOINT).is_file():
         return place / LOG
-    if (place / CHECKPOINT).is_file():
-        return place
     from maxrr.workspace import Commit
 
     last = Commit.last(place)
     if last is None:
+        if (place / CHECKPOINT).is_file():
+            return place
         raise Stop(FAILED, f"{place} has no log in it")
     if last.signs:
         raise Stop(REFUTED, f"{place} is a workspace that signs its receipts, and its log is missing")

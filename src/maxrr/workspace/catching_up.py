@@ -1,9 +1,11 @@
 """A restored older copy catches up: it takes the receipts in the newer one's history, and forgets whom they name.
 
 Receipts name records by HMACs of their ids under the workspace's key, which the copy has, too. So it finds the records
-that were forgotten or replaced after it was made, and of those that it never had it keeps that they must not come back.
+that were forgotten or replaced after it was made. It takes their tombstones, so that those which it never had do not
+come back either, their proofs, and what was exported meanwhile.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -29,23 +31,26 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
 from maxrr.workspace.carried_out import CarriedOut
-from maxrr.workspace.entries import person_entry, stone_entry
+from maxrr.workspace.entries import Kept, kept_in, person_entry, read_entries, stone_entry
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.history import History
-from maxrr.workspace.log_check import receipts_of
+from maxrr.workspace.exports import Note
+from maxrr.workspace.history import Frame, History
 from maxrr.workspace.names import history_name, origin_of
 from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.seen import MOMENT
-from maxrr.workspace.store import Store
+from maxrr.workspace.states import exports_in
+from maxrr.workspace.store import NO_ROWS, Store
 
 UNKNOWN = bytes(32)  # of a record that never was here: nobody can tell its hashes
 
 
 @dataclass(frozen=True, eq=False)
 class Later:
-    """The receipts that a newer copy has and this one lacks, checked."""
+    """What a newer copy has and this one lacks: receipts, checked, what it keeps of each request, and exports."""
 
     receipts: Sequence[HandedReceipt]
+    kept: Sequence[Kept]
+    exports: Sequence[Note]
 
     def require_of(self, fitted: Fitted) -> None:
         """Refuse receipts of another workspace: they name classes under another key."""
@@ -69,23 +74,19 @@ class Later:
         return found
 
     def adopted(self, fitted: Fitted) -> tuple[Fitted, list[CarriedOut]]:
-        """The state with these receipts as its own, and what they add to the files."""
-        known = {stone.id for stone in fitted.tombstones.stones}
-        known |= {id_hmac(fitted.key, id_) for id_ in self.ids_here(fitted).tolist()}  # which are forgotten next
+        """The state with these receipts as its own, and what they add to the history."""
         stones, people, done = list[Tombstone](), dict[str, Forgotten](), list[CarriedOut]()
-        for handed in self.receipts:
-            receipt = handed.receipt
-            mine = [Tombstone(bytes.fromhex(each), UNKNOWN, UNKNOWN) for each in receipt.tombstones]
-            mine = [stone for stone in mine if stone.id not in known]
-            then = Forgotten(receipt.number, receipt.time)
-            gone = dict.fromkeys(receipt.subject_tombstones or (), then)
-            entries = [*map(stone_entry, mine), *(person_entry(*each) for each in gone.items())]
-            none = np.empty(0, dtype=np.int64)
+        for handed, kept in zip(self.receipts, self.kept, strict=True):
+            receipt, entries = handed.receipt, read_entries(kept.entries)
+            known = {stone[0] for stone in entries.stones}
+            unknown = [Tombstone(each, UNKNOWN, UNKNOWN) for each in map(bytes.fromhex, receipt.tombstones)]
+            mine = [*itertools.starmap(Tombstone, entries.stones), *(each for each in unknown if each.id not in known)]
+            gone = dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
+            content = b"".join([*map(stone_entry, mine), *(person_entry(*each) for each in gone.items())])
             logged = bytes.fromhex(handed.sha256)
-            done.append(CarriedOut(none, receipt.digest, logged, handed.to_bytes(), b"".join(entries), b""))
+            done.append(CarriedOut(NO_ROWS, receipt.digest, logged, kept.receipt, content, kept.proofs))
             stones += mine
             people |= gone
-            known |= {stone.id for stone in mine}
         losses = tuple(self.receipts[-1].receipt.losses or ()) if self.receipts else fitted.losses
         after = replace(
             fitted, receipts=Row([*fitted.receipts, *(each.digest for each in done)]),
@@ -125,7 +126,10 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
     assert store.root is not None
     own_key = [] if store.signing is None else [store.signing.public]
     trusted = [*keys_of(store.root), *own_key, *keys]
-    its = receipts_in(store, newer)
+    frames = frames_of(store, newer)
+    kept = kept_in(frames)
+    its = [each.receipt for each in kept]
+    exports = [note for note in exports_in(frames) if note not in store.root.exports]
     own = [store.receipt(number) for number in range(1, store.root.requests + 1)]
     for number, (mine, other) in enumerate(zip(own, its, strict=False), start=1):
         if mine != other:
@@ -134,7 +138,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
                 "one that went on by itself. Nothing was changed"
             )
     if store.root.backup and len(its) == len(own):  # nothing happened since it was made
-        return Later([])
+        return Later([], [], exports)
     if len(its) <= len(own):
         raise WorkspaceError(
             f"{newer} has {count(len(its), 'receipt')}, and there {'is' if len(own) == 1 else 'are'} "
@@ -156,11 +160,11 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
         if "that is trusted" in str(error):
             hint = " (name the operator's public keys, of which some came later than this copy: keys=…, or --operator)"
         raise WorkspaceError(f"{newer} cannot be caught up with: {error}{hint}. Nothing was changed") from None
-    return Later(later)
+    return Later(later, kept[len(own) :], exports)
 
 
-def receipts_in(store: Store, newer: Path) -> list[bytes]:
-    """The receipts of a newer copy, as far as its history was written under the key of this workspace."""
+def frames_of(store: Store, newer: Path) -> list[Frame]:
+    """The frames of a newer copy's history, as far as it was written under the key of this workspace."""
     assert store.history is not None
     if not newer.exists():
         raise WorkspaceError(f"{newer} is not there")
@@ -170,7 +174,7 @@ def receipts_in(store: Store, newer: Path) -> list[bytes]:
     frames = History(path, store.history.key).read()
     if not frames:
         raise damaged(path, "nothing in it was written under the key of this workspace")
-    return receipts_of(path, frames)
+    return frames
 
 
 def checked(

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from maxrr.workspace.history import Frame
+
 Stone = tuple[bytes, bytes, bytes]  # as `maxrr.unlearning.tombstones.Tombstone`
 Then = tuple[int, str]  # as `maxrr.unlearning.tombstones.Forgotten`
 
@@ -61,6 +63,31 @@ def entries_of(stones: Iterable[Stone], people: Mapping[str, Then]) -> bytes:
     """The entries of what a model has forgotten before it came to a workspace, in an order that says nothing."""
     found = [stone_entry(stone) for stone in stones] + [person_entry(*each) for each in people.items()]
     return b"".join(sorted(found))
+
+
+class Kept(NamedTuple):
+    """What a frame keeps of one request: its receipt as it was handed out, its entries, its sealed proofs."""
+
+    receipt: bytes
+    entries: bytes
+    proofs: bytes
+
+
+def kept_in(frames: Iterable[Frame]) -> list[Kept]:
+    """What the frames of a history keep of each request, from the first."""
+    found = []
+    for frame in frames:
+        start = receipt_at = proofs_at = 0
+        for at in range(0, len(frame.entries), SIZE):
+            if frame.entries[at : at + 1] != REQUEST:
+                continue
+            (done,) = read_entries(frame.entries[at : at + SIZE]).answered
+            receipt_stop = receipt_at + done.receipt[1] - done.receipt[0]
+            proofs_stop = proofs_at + done.proofs[1] - done.proofs[0]
+            receipt, proofs = frame.receipts[receipt_at:receipt_stop], frame.proofs[proofs_at:proofs_stop]
+            found.append(Kept(receipt, frame.entries[start:at], proofs))
+            start, receipt_at, proofs_at = at + SIZE, receipt_stop, proofs_stop
+    return found
 
 
 def read_entries(content: bytes) -> Entries:

@@ -337,7 +337,7 @@ class Folder:
         """Finish what a process that was killed has left, although we only came to read.
 
         Whoever holds the lock is alive, and finishes it. Who may not write here reads with zeros in place of the rows
-        that are to be erased: what was read is as good as what will be left.
+        that are to be erased: what was read is as good as what will be left, and a warning says what is pending.
         """
         assert self.root is not None
         try:
@@ -349,6 +349,12 @@ class Folder:
         except OSError as error:
             if error.errno not in MAY_NOT:
                 raise
+            if self.owed or any(part_of(path.name, self.token) in LEARNED for path in self.leftovers()):
+                warnings.warn(
+                    f"what the last request in {self.folder} forgot is still on the disk: its owner, who may write "
+                    "there, must open it, as with maxrr status",
+                    stacklevel=4,
+                )
         finally:
             self.close()
         return self.root

@@ -162,9 +162,12 @@ class History:
         content = self.framed(frame)
         self.in_doubt = True
         try:
-            with writable(self.path) as descriptor:
-                write_at(descriptor, self.length, content)
-                os.fsync(descriptor)
+            if self.last is None:  # whole or not at all: whatever else is damaged later, there was a workspace
+                write_atomically(self.path, HEADER + content, private=True)
+            else:
+                with writable(self.path) as descriptor:
+                    write_at(descriptor, self.length, content)
+                    os.fsync(descriptor)
         except BaseException:
             with suppress(OSError):
                 self.settle()
@@ -248,11 +251,7 @@ def frames_in(path: Path) -> list[Frame]:
 
 
 def is_begun(path: Path) -> bool:
-    """Whether a history holds a commit, or anything else than the beginning of a first one."""
+    """Whether something was committed in a history. The first frame comes whole or not at all."""
     with opened(path) as file:
         check_header(path, file.read(len(HEADER)))
-        head = file.read(HEAD)
-        length = int.from_bytes(head[:4], "little")
-        if head == head_of(length):
-            return os.fstat(file.fileno()).st_size >= len(HEADER) + HEAD + length + MAC
-        return len(head) == HEAD and any(head + file.read())
+        return bool(file.read(1))

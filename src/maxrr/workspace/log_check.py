@@ -3,7 +3,7 @@
 Only files are read, and nothing of the workspace is believed: neither its key nor its hashes are used.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from maxrr.evidence.log import LOG
 from maxrr.plain_text import count
 from maxrr.unlearning.receipts import Loss
 from maxrr.unlearning.statements import HandedReceipt
-from maxrr.workspace.entries import read_entries
+from maxrr.workspace.entries import kept_in
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.history import Frame, frames_in
+from maxrr.workspace.history import frames_in
 from maxrr.workspace.names import history_of, origin_of
 
 
@@ -61,7 +61,10 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     """
     folder = Path(folder)
     path, token = history_of(folder)
-    receipts = receipts_of(path, frames_in(path))
+    try:
+        receipts = [kept.receipt for kept in kept_in(frames_in(path))]
+    except ValueError as error:
+        raise damaged(path, str(error)) from None
     requests = len(receipts)
     checkpoint = check_log(folder / LOG, None, keys)
     if not f"{checkpoint.origin}/".startswith(f"{origin_of(token)}/"):
@@ -103,21 +106,6 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     if checkpoint.origin != origin_of(token, losses[-1].time if losses else ""):
         raise EvidenceError(f"the log {checkpoint.origin} is not the one that began with the last loss on the receipts")
     return LoggedReceipts(checkpoint, signed)
-
-
-def receipts_of(path: Path, frames: Iterable[Frame]) -> list[bytes]:
-    """All receipts in the frames of a history, as they were handed out."""
-    found = []
-    for frame in frames:
-        try:
-            sizes = [stop - start for _, _, (start, stop), _ in read_entries(frame.entries).answered]
-        except ValueError as error:
-            raise damaged(path, str(error)) from None
-        at = 0
-        for size in sizes:
-            found.append(frame.receipts[at : at + size])
-            at += size
-    return found
 
 
 def _read(content: bytes, number: int) -> HandedReceipt:

@@ -120,11 +120,10 @@ def audits_in(frames: Iterable[Frame]) -> list[str]:
 
 def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> Root:
     """The state after all frames of a history, if a program of ours has written them."""
-    forms = [frame.base.get("form") for frame in frames if frame.base is not None]
-    if not forms:
-        raise damaged(path, "it names no files")
-    if forms[-1] != FORM:
-        raise unfamiliar(path, f"names heads in canonical form {forms[-1]!r}", f"makes form {FORM}")
+    bases = [frame.base for frame in frames if isinstance(frame.base, dict)]
+    form = bases[-1].get("form") if bases else FORM
+    if form != FORM:
+        raise unfamiliar(path, f"names heads in canonical form {form!r}", f"makes form {FORM}")
     try:
         found = after(None, token, key, frames)
         check(found)

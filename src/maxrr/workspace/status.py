@@ -303,7 +303,9 @@ def counted(found: Root, files: Folder) -> Counts:
     names = found.facts["records"]["classes"]
     classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in used)]
     late, waiting = (sum(kind & wanted > 0 for kind in kinds) for wanted in (LATE, WAITING))
-    return Counts(alive, core, shaping, len(files.entries.stones), classes, late, waiting, len(files.entries.people))
+    return Counts(
+        alive, core, shaping, len(set(files.entries.stones)), classes, late, waiting, len(files.entries.people)
+    )
 
 
 def influential_rows(content: bytes) -> set[int]:

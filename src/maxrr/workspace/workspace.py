@@ -668,6 +668,8 @@ class Workspace:
         with self._asked(newest=False), self._at_hand(records) as fitted:
             later = later_receipts(self._store, Path(newer), keys)
             later.require_of(fitted)
+            for note in later.exports:
+                self._store.note(export=asdict(note))
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
             if not len(ids):
