@@ -75,14 +75,14 @@ def test_after_the_commit_it_says_that_it_is_done(
     shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     def interrupt(store: Store) -> None:
-        if store.unhanded:
+        if store.owed:
             raise KeyboardInterrupt
 
     one = kinds(digits)["free"][0]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.workspace.store.Store.hand_out", interrupt)
+        patch.setattr("maxrr.workspace.store.Store.erase_rows", interrupt)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
     assert "the request was carried out" in ended.err
-    assert "000001.json, once the workspace is opened again, but the interruption came too late" in ended.err
+    assert f"number 1: maxrr receipt show {digits} 1, but the interruption came too late" in ended.err
     assert shell("status", digits, "--json").json["requests"] == 1
     assert one not in kinds(digits)["free"]

@@ -237,7 +237,7 @@ class Folder:
         with suppress(OSError):
             if self.history.path.stat().st_size == self.history.length:
                 return False
-        return states.how_far(self.folder, self.token)[0] > self.root.state
+        return states.is_later(self.folder, self.token, self.root.state)
 
     def look_back(self) -> None:
         """Say if the workspace once was further than this, and remember how far it is."""
@@ -258,7 +258,8 @@ class Folder:
         if not self.read_only:
             self.then = then
         elif self.is_later():  # who has gone on here has left us behind, no more
-            _, requests, since = states.how_far(self.folder, self.token)
+            assert self.history is not None
+            requests, since = states.how_far(self.history.path)
             now = Seen(since, requests)
         return seen.said_older(self.folder, now, then, self.root.backup)
 

@@ -18,7 +18,7 @@ from maxrr.svm import FORM
 from maxrr.unlearning.receipts import Loss
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
 from maxrr.workspace.exports import Note
-from maxrr.workspace.history import Frame, frames_in
+from maxrr.workspace.history import Frame, frames_in, last_frame
 from maxrr.workspace.names import HEADS, PARTS, ROWS, SECRETS, find_history, history_of, name_of, origin_of, part_of
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
@@ -259,16 +259,22 @@ class Commit:
         )  # fmt: skip
 
 
-def how_far(folder: Path, token: str) -> tuple[int, int, str]:
-    """How many commits and requests there were, and since when another log: of the workspace that was opened there."""
+def is_later(folder: Path, token: str, state: int) -> bool:
+    """Whether the workspace that was opened in a folder has committed something since this state."""
     path, found = history_of(folder)
     if found != token:
         raise WorkspaceError(
             f"{folder} holds another workspace now than when it was opened: open it again to use that one"
         )
+    last = last_frame(path)
+    return last is not None and last.state > state
+
+
+def how_far(path: Path) -> tuple[int, str]:
+    """How many requests there were by a history, and when the loss of a newer copy was last accepted."""
     frames = frames_in(path)
     bases = [frame.base for frame in frames if frame.base is not None]
-    return (frames[-1].state, frames[-1].requests, bases[-1]["since"]) if bases else (0, 0, "")
+    return (frames[-1].requests, bases[-1]["since"]) if bases else (0, "")
 
 
 # What a program of ours has written
