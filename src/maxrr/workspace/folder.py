@@ -143,10 +143,9 @@ class Folder:
         found = states.read_state(path, self.token, key, frames)
         try:
             self.content = found.rows.content(self.folder, may_map=self.maps_large_tables)
-            self.parts = {
-                part: states.checked(self.folder, found.file_of(part), found) for part in PARTS
-            }  # fmt: skip
-            found = self.read_rest(found, frames)
+            self.parts = {part: states.checked(self.folder, found.file_of(part), found) for part in PARTS}
+            if not self.is_locked:
+                found = self.read_rest(found, frames)
             self.owed = found.rows.owed(self.content)
             found.rows.check(self.folder, self.content)
             self.entries = self.read_entries(found, frames)
