@@ -5,16 +5,27 @@ about a commitment there is one proof, and one text of it.
 """
 
 import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
-from maxrr.evidence.hashing import DEEPEST, EMPTY, SIZE, bit, check_size, leaf_hash, node_hash, shared_bits
+from maxrr.evidence.exact_text import Bytes32, read_as
+from maxrr.evidence.hashing import DEEPEST, EMPTY, bit, check_size, leaf_hash, node_hash, shared_bits
 from maxrr.files import parse_json
 
-_HEX = re.compile(rf"[0-9a-f]{{{2 * SIZE}}}")
+
+class _Presence(TypedDict):
+    type: str
+    siblings: tuple[Bytes32, ...]
+
+
+class _Leaf(TypedDict):
+    key: Bytes32
+    value: Bytes32
+
+
+class _Absence(_Presence):
+    other: _Leaf | None
 
 
 class _Proof(ABC):
@@ -141,8 +152,9 @@ class Presence(_Proof):
         ValueError
             It is something else.
         """
-        fields = _fields(found, cls.TYPE, {"siblings"})
-        return cls(_hashes(fields["siblings"]))
+        form = read_as(_Presence, found, "the proof")
+        _check_type(form["type"], cls.TYPE)
+        return cls(form["siblings"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +224,10 @@ class Absence(_Proof):
     @classmethod
     def from_object(cls, found: object) -> Self:
         """As `Presence.from_object`."""
-        fields = _fields(found, cls.TYPE, {"siblings", "other"})
-        other = fields["other"]
-        if other is not None:
-            if not isinstance(other, Mapping) or set(other) != {"key", "value"}:
-                raise ValueError("the other record of a proof of absence has a key and a value, and nothing else")
-            other = (_hash(other["key"]), _hash(other["value"]))
-        return cls(_hashes(fields["siblings"]), other)
+        form = read_as(_Absence, found, "the proof")
+        _check_type(form["type"], cls.TYPE)
+        other = form["other"]
+        return cls(form["siblings"], None if other is None else (other["key"], other["value"]))
 
 
 def _root_above(place: bytes, key: bytes, siblings: tuple[bytes, ...]) -> bytes:
@@ -240,21 +249,6 @@ def _check_siblings(siblings: tuple[bytes, ...], most: int) -> None:
         raise ValueError("the last sibling is empty: what stands beside it would stand further up")
 
 
-def _fields(found: object, kind: str, names: set[str]) -> Mapping[str, Any]:
-    if not isinstance(found, Mapping) or set(found) != {"type", *names}:
-        raise ValueError(f"a proof has a type and {' and '.join(sorted(names))}, and nothing else")
-    if found["type"] != kind:
+def _check_type(found: str, kind: str) -> None:
+    if found != kind:
         raise ValueError(f"this is a proof of another type: not {kind}")
-    return found
-
-
-def _hashes(found: object) -> tuple[bytes, ...]:
-    if not isinstance(found, list):
-        raise ValueError("the siblings of a proof are a list")
-    return tuple(_hash(each) for each in found[: DEEPEST + 1])
-
-
-def _hash(found: object) -> bytes:
-    if not isinstance(found, str) or not _HEX.fullmatch(found):
-        raise ValueError(f"keys, values and hashes are {2 * SIZE} hexadecimal digits, in small letters")
-    return bytes.fromhex(found)

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from maxrr.files import from_plain
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.records import as_tensors, call, ready
@@ -69,6 +70,4 @@ def named(network: Mapping[str, Any] | None) -> NamedNetwork:
 
 def recorded(network: Mapping[str, Any] | None) -> NamedNetwork | None:
     """The function that a folder names, with what it was called with; nothing of it is run here."""
-    if network is None or network.keys() != {"maker", "arguments"} or not isinstance(network["maker"], str):
-        return None
-    return NamedNetwork(network["maker"], tuple(network["arguments"]))
+    return None if network is None else from_plain(NamedNetwork, network)

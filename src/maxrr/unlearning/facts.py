@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
-from maxrr.files import fits
+from maxrr.files import from_plain, to_plain
 from maxrr.nets import Environment, split
 from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.own_training import TrainingFunction, training_of
@@ -75,16 +75,14 @@ def blueprint_of(
 ) -> Blueprint:  # fmt: skip
     """The blueprint that was stored. A training function is the one that the caller gives, never one that it names."""
     known = checked(facts, BLUEPRINT, {"class_weight": dict})
-    recipe, environment = training_of(known["recipe"], train), Environment(**known["environment"])
-    if not fits(environment, Environment):
-        raise ValueError("the environment is none")
+    recipe, environment = training_of(known["recipe"], train), from_plain(Environment, known["environment"])
     if not all(isinstance(text, str) for pair in known["given"].items() for text in pair) or seed(known["seed"]) < 0:
         raise ValueError("the seed or the weights that were given are none")
     penalty(known["C"])
     if known["threads"] < 1:
         raise ValueError(f"threads is {known['threads']}")
     weights = known.get("class_weight", {})
-    if not fits(weights, dict[str, float]) or not all(0.0 < weight < math.inf for weight in weights.values()):
+    if not all(0.0 < weight < math.inf for weight in from_plain(dict[str, float], weights).values()):
         raise ValueError("the weights of classes are none")
     return Blueprint(network=network, core=core, **{**known, "recipe": recipe, "environment": environment})
 
@@ -96,10 +94,7 @@ def choice_of(facts: Mapping[str, Any], ids: NDArray[Any]) -> Choice:
 
 def certificate_of(facts: Mapping[str, Any]) -> Certificate:
     """The certificate that was stored."""
-    found = Certificate(**facts)
-    if not fits(found, Certificate):
-        raise ValueError(f"a certificate is {facts!r:.80}")
-    return found
+    return from_plain(Certificate, facts)
 
 
 def people_of(facts: Mapping[str, Any]) -> dict[str, Forgotten]:
@@ -152,7 +147,7 @@ def core_of(facts: Mapping[str, Any] | None, key: str | None) -> Core | None:
 def network_facts(blueprint: Blueprint) -> dict[str, Any] | None:
     """What makes the network; None where it has no name that can be imported."""
     named = name_of(blueprint.network)
-    return None if named is None else asdict(named)
+    return None if named is None else to_plain(named)
 
 
 def named_in(facts: Mapping[str, Any]) -> NamedNetwork | None:
@@ -218,8 +213,8 @@ def untrained_of(facts: Mapping[str, Any], blueprint: Blueprint) -> frozenset[in
 
 def shards_in(facts: Mapping[str, Any], name: str, blueprint: Blueprint) -> frozenset[int]:
     """Some shards, by their numbers; a file says nothing where there are none."""
-    found, count = facts.get(name, []), blueprint.sharding.count
-    if not fits(found, list[int]) or sorted(set(found)) != found or not all(0 <= shard < count for shard in found):
+    found, count = from_plain(list[int], facts.get(name, [])), blueprint.sharding.count
+    if sorted(set(found)) != found or not all(0 <= shard < count for shard in found):
         raise ValueError(f"the shards that are {name} are {found!r:.80}")
     return frozenset(found)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from maxrr.files import field_types
 from maxrr.unlearning.state import Fitted
 
 LARGEST = 2**53  # of the whole numbers that a float can stand for
@@ -35,7 +34,7 @@ def check_fields(part: Any) -> None:
     """Every plain field of a dataclass holds what its annotation says."""
     if not is_dataclass(part):
         return
-    hints = field_types(type(part))
+    hints = typing.get_type_hints(type(part))
     for field in fields(part):
         if not suits(getattr(part, field.name), hints[field.name]):
             raise ValueError(f"its {field.name} cannot be {getattr(part, field.name)!r:.60}")

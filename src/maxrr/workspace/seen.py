@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import Lock, fits, read_regular, write_atomically
+from maxrr.files import Lock, from_plain, parse_json, read_regular, write_atomically
 
 MOMENT = "%Y%m%dT%H%M%S.%fZ"  # how the time of an accepted loss is written: later ones are greater as text, too
 PATIENCE = 60.0  # seconds to wait for another copy, which only commits meanwhile
@@ -62,10 +62,10 @@ def place() -> Path:
 def latest(token: str) -> Seen:
     """The latest that was seen of a workspace; the beginning if nothing was, or it cannot be told."""
     with suppress(Exception):
-        found = Seen(**json.loads(read_regular(place() / f"{token}.json", most=1000)))
+        found = from_plain(Seen, parse_json(read_regular(place() / f"{token}.json", most=1000).decode()))
         if found.since:
             datetime.strptime(found.since, MOMENT)
-        if fits(found, Seen) and all(0 <= number < 10**12 for number in (found.state, found.receipts)):
+        if all(0 <= number < 10**12 for number in (found.state, found.receipts)):
             return found
     return Seen()
 

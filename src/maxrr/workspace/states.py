@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import fits
+from maxrr.files import from_plain, to_plain
 from maxrr.svm import FORM
 from maxrr.unlearning.receipts import Loss
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
@@ -299,7 +299,7 @@ def check(found: Root) -> None:
     wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
     wanted("hashes", all(map(is_hex, rows.blocks)))
     wanted("erased rows", all(is_count(row) and row < rows.count for row in rows.erased))
-    wanted("exports", all(fits(note, Note) for note in found.exports))
+    from_plain(list[Note], to_plain(found.exports))
 
 
 def check_facts(facts: Any) -> None:
@@ -312,15 +312,15 @@ def check_facts(facts: Any) -> None:
     wanted("network", named is None or (isinstance(named, dict) and named.keys() == {"maker", "arguments"}))
     if named is not None:
         wanted("network", isinstance(named["maker"], str) and isinstance(named["arguments"], list))
-    wanted("losses", all(fits(Loss(**loss), Loss) for loss in facts.get("losses", [])))
+    from_plain(list[Loss], facts.get("losses", []))
     wanted("layouts", is_count(facts["layouts"]))
     wanted("records", isinstance(records, dict) and is_shape(records.get("shape")))
     kind = records.get("dtype")
     wanted("type", not isinstance(kind, list) or (bool(kind) and all(map(is_field, kind)) and not records["shape"]))
-    wanted("classes", fits(records.get("classes"), list[str]))
+    from_plain(list[str], records.get("classes"))
     added = facts.get("added_sources", [{}])
     wanted("sources", isinstance(added, list) and len(added) > 0)
-    wanted("source", all(fits(each, dict[str, str]) for each in (source, *added)))
+    from_plain(list[dict[str, str]], [source, *added])
 
 
 def wanted(what: str, holds: object) -> None:
@@ -339,7 +339,8 @@ def is_shape(value: object) -> bool:
 
 def is_field(value: object) -> bool:
     """One of several inputs: its name, its type and its shape."""
-    return isinstance(value, list) and len(value) == 3 and fits(value[:2], list[str]) and is_shape(value[2])
+    named = isinstance(value, list) and len(value) == 3 and all(isinstance(one, str) for one in value[:2])
+    return named and is_shape(value[2])  # type: ignore[index]
 
 
 def is_hex(value: object) -> bool:
