@@ -7,7 +7,7 @@ import types
 import typing
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, ClassVar, NamedTuple, NotRequired, TypedDict
 
 import pytest
 from hypothesis import given
@@ -35,6 +35,7 @@ class Sign(TypedDict):
 
 @dataclass(frozen=True)
 class Inner:
+    unit: ClassVar[str] = "metre"
     number: float
     names: list[str] = field(default_factory=list)
     small: Annotated[int, Constraint("less than 10", lambda number: number < 10)] = 0

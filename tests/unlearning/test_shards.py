@@ -601,7 +601,7 @@ def test_a_bundle_knows_the_shards_and_a_replay_says_identical(here, tmp_path):
     receipt = model.unlearn(gone, core_policy="retrain")
     model.bundle().save(tmp_path / "model.bundle")
     bundle = Bundle.load(tmp_path / "model.bundle")
-    assert (bundle.model_hash, bundle.stale) == (model.model_hash_, frozenset())
+    assert (bundle.facts.model_hash, bundle.facts.stale) == (model.model_hash_, frozenset())
     assert bundle.blueprint.sharding == model.core.sharding
     replayed = replay(receipt, bundle, table().without([*kept, *gone]))
     assert (replayed.outcome, replayed.made_again) == ("identical", "extractor and heads")

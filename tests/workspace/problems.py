@@ -19,6 +19,7 @@ from torch import nn
 from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP
+from maxrr.unlearning.facts import Words
 from maxrr.workspace import Workspace, seen
 from maxrr.workspace.entries import Answered, kept_in, request_entry
 from maxrr.workspace.history import HEADER, Frame, History, frames_in
@@ -79,16 +80,22 @@ def write_receipts(folder, receipts):
 
 
 def facts_of(folder):
-    """What lies in words beside the heads."""
+    """The facts and the words that lie beside the heads, all by their names."""
     (path,) = folder.glob("heads-*.safetensors")
-    return json.loads(safe_open(path, "np").metadata()["facts"])
+    said = safe_open(path, "np").metadata()
+    facts, words = (json.loads(said[name]) for name in ("facts", "words"))
+    return facts | words if isinstance(facts, dict) else facts
 
 
 def rewrite_facts(folder, facts, key=None):
-    """Say something else in words, with hashes that belong to it, as one could who has read the key."""
+    """Say something else beside the heads, with hashes that belong to it, as one could who has read the key."""
     (path,) = folder.glob("heads-*.safetensors")
     arrays = safetensors.numpy.load(path.read_bytes())
-    content = safetensors.numpy.save(arrays, metadata={"facts": json.dumps(facts)})
+    said = {"facts": facts, "words": facts}  # whatever it is
+    if isinstance(facts, dict):
+        words = {name: facts[name] for name in facts if name in Words.__annotations__}
+        said = {"facts": {name: facts[name] for name in facts if name not in words}, "words": words}
+    content = safetensors.numpy.save(arrays, metadata={name: json.dumps(part) for name, part in said.items()})
     digest, token = hashlib.sha256(content).hexdigest(), path.name.split("-")[1]
     path.unlink()
     name = f"heads-{token}-{digest[:16]}.safetensors"

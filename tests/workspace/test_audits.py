@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 from maxrr.audit.auditing import count_audit
-from maxrr.unlearning.set_aside import SetAside
+from maxrr.unlearning.set_aside import set_aside_of
 from maxrr.workspace import Workspace, WorkspaceError, folder
 from maxrr.workspace.history import History, frames_in
 from tests.workspace.problems import (
@@ -47,7 +47,7 @@ def aside_in(folder):
 def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
     training, test = sides
     aside = kept._fitted.set_aside
-    assert aside == SetAside.of(kept._fitted.key, test) == aside_in(kept.folder)
+    assert aside == set_aside_of(kept._fitted.key, test) == aside_in(kept.folder)
     core, _, free = kinds(kept.model)
     kept.unlearn(free[:1])
     assert aside_in(kept.folder) == aside
@@ -57,7 +57,7 @@ def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
     assert kept.model_with(training)._fitted.set_aside == aside
     training = training.without([*free[:1], *core[:1]])
     kept.fit(training, test=test.select(test.ids[:4]))
-    assert aside_in(kept.folder) == SetAside.of(kept._fitted.key, test.select(test.ids[:4]))
+    assert aside_in(kept.folder) == set_aside_of(kept._fitted.key, test.select(test.ids[:4]))
     kept.fit(training)
     assert aside_in(kept.folder) is None
 
@@ -85,7 +85,7 @@ def test_nobody_changes_it_without_the_key(kept, change):
     kept.close()
     facts = facts_of(folder)
     if change is None:
-        del facts["set_aside"]
+        facts["set_aside"] = None
     else:
         facts["set_aside"] |= change
     rewrite_facts(folder, facts, key=b"")

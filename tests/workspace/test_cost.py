@@ -90,6 +90,6 @@ def test_an_extractor_of_any_size_costs_a_request_nothing(workspace, monkeypatch
     monkeypatch.setattr(type(workspace._fitted.extractor), "state_dict", never)
     if kind == 2:
         monkeypatch.setattr("maxrr.workspace.codec.heads_bytes", never)
-        monkeypatch.setattr("maxrr.workspace.codec.facts_of", never)
+        monkeypatch.setattr("maxrr.workspace.store.facts_of", never)
     getattr(workspace, act)(groups[kind][:1])
     assert workspace.status().requests == 2

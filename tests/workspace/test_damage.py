@@ -189,7 +189,8 @@ FRAMES = {
 WORDS = {
     "empty facts": lambda facts: facts.clear(),
     "another model": lambda facts: facts.update(model_hash="0" * 64),
-    "no records": lambda facts: facts.pop("records"),
+    "no records": lambda facts: facts.pop("dtype"),
+    "no classes": lambda facts: facts.pop("class_names"),
     "another core": lambda facts: facts["core"].update(kind="Popen"),
 }
 

@@ -112,8 +112,9 @@ def test_shards_with_any_other_value(template, tmp_path):
         workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
         assert len(workspace.model._fitted.stale) == 1
     body = body_of(used)
-    assert (body["facts"]["core"]["shards"], len(body["facts"]["stale"])) == (3, 1)
-    for path in (("facts", "core", "shards"), ("facts", "stale"), ("facts", "untrained")):
+    assert (body["facts"]["shards"], len(body["facts"]["stale"])) == (3, 1)
+    settings = "facts", "core", "settings", "shards"
+    for path in (("facts", "shards"), settings, ("facts", "stale"), ("facts", "untrained")):
         for value in (*WRONG, 2, 4, [3], [0, 0]):
             if path[-1] == "untrained" and value == []:
                 continue  # as it is
@@ -177,4 +178,4 @@ def test_what_is_not_a_file_neither_hangs_nor_traces_back(used, tmp_path, kind, 
 def test_records_that_are_no_numbers(used, tmp_path):
     folder = copied(used, tmp_path / "workspace")
     body = body_of(folder)
-    assert not tried(folder, changed(body, ("facts", "records", "dtype"), "<U9"))
+    assert not tried(folder, changed(body, ("facts", "dtype"), "<U9"))

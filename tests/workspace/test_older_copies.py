@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -248,7 +249,7 @@ def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key, tmp_path
         object.__setattr__(workspace._fitted, "losses", ())
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
-            patch.setattr("maxrr.workspace.codec.facts_of", facts_with_losses(workspace._store.root.facts["losses"]))
+            patch.setattr("maxrr.workspace.store.facts_of", facts_with_losses(workspace._store.facts.losses))
             workspace.unlearn(gone[:1])
     with pytest.raises(EvidenceError, match="receipt 3 does not name the losses"):
         check_receipt_log(folder, [key.public])
@@ -256,10 +257,10 @@ def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key, tmp_path
 
 def facts_with_losses(losses):
     """What an operator would do who keeps the log, and leaves the loss out of a receipt."""
-    from maxrr.workspace import codec
+    from maxrr.unlearning import codec
 
     made = codec.facts_of
-    return lambda fitted: {**made(fitted), "losses": losses}
+    return lambda *given: replace(made(*given), losses=losses)
 
 
 @pytest.mark.parametrize("at", ["rename", "replace"])

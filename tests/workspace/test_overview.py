@@ -69,7 +69,7 @@ def test_what_is_wrong_is_said(tmp_path):
     with Workspace.open(tmp_path / "ws") as workspace:  # which keeps no reader out
         assert overview(tmp_path / "ws").status == workspace.status()
     facts = facts_of(tmp_path / "ws")
-    del facts["choice"]
+    del facts["depended_on"]
     rewrite_facts(tmp_path / "ws", facts)
     with pytest.raises(WorkspaceError, match=r"heads-.* is damaged: it does not describe a model"):
         overview(tmp_path / "ws")

@@ -12,9 +12,7 @@ SAYS = {
     "another shard keeps it": lambda facts: facts.update(stale=[(facts["stale"][0] + 1) % 3]),
     "a shard is not trained": lambda facts: facts.update(untrained=[0]),
     "no technique was used": lambda facts: facts.update(technique=not facts["technique"]),
-    "the core depended on less": lambda facts: facts["choice"].update(
-        unconditional=not facts["choice"]["unconditional"]
-    ),
+    "the core depended on less": lambda facts: facts.update(unconditional=not facts["unconditional"]),
     "copies were let in": lambda facts: facts.update(overrides=[{"time": "", "records": 1, "reason": ""}]),
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import safetensors.numpy
 
 from maxrr.data import Dataset, Encoding
+from maxrr.files import to_plain
 from maxrr.serving import extracting, folders, onnx
 from maxrr.serving.comparing import compare, probes_of
 from maxrr.serving.computing import Heads
@@ -15,7 +16,7 @@ from maxrr.serving.folders import NUMPY, ONNX, TORCH, Facts
 from maxrr.serving.served import computing_of
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.aliases import Inputs
-from maxrr.unlearning.facts import network_facts
+from maxrr.unlearning.codec import network_facts
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
 
@@ -82,7 +83,7 @@ def export(
             chosen, name, None if origin.workspace is None else origin.workspace.token, fitted.requests,
             fitted.model_hash, list(fitted.head_classes), list(held.shape), folders.description_of(held.dtype),
             None if held.columns is None else list(held.columns),
-            network_facts(fitted.blueprint) if with_network else None,
+            to_plain(network_facts(fitted.blueprint.network)) if with_network else None,
             fitted.fingerprint.layers if with_network else None, fitted.blueprint.frozen, file, sha256,
             declared, fitted.blueprint.sharding.count if with_network else 1,
         )  # fmt: skip

@@ -16,7 +16,7 @@ from maxrr.nets.records import as_tensors, call, ready
 from maxrr.nets.seeding import Network
 from maxrr.serving.computing import HEADS, Floats, Heads
 from maxrr.serving.folders import Facts
-from maxrr.unlearning.facts import extractor_of, weights_of
+from maxrr.unlearning.extractors import extractor_of, weights_of
 
 EXTRACTOR, PROBE = "extractor.", "probe"  # in front of the names of its weights; its features of made-up records
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from maxrr.errors import OlderCopy, WorkspaceError
 from maxrr.files import Lock, flush_folder, overwrite
 from maxrr.plain_text import count
+from maxrr.unlearning.facts import Facts, Words
 from maxrr.workspace import names, seen, states
 from maxrr.workspace.entries import Entries, read_entries
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
@@ -63,6 +64,8 @@ class Folder:
             self.enter(wait)
         self.token = ""
         self.root: Root | None = None
+        self.facts: Facts  # what the files say of the model, once they are read
+        self.words: Words
         self.history: History | None = None
         self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
@@ -149,7 +152,8 @@ class Folder:
             self.owed = found.rows.owed(self.content)
             found.rows.check(self.folder, self.content)
             self.entries = self.read_entries(found, frames)
-            self.root = found.with_facts(states.facts_in(self.folder / found.file_of(HEADS), self.parts[HEADS]))
+            self.facts, self.words = states.said_in(self.folder / found.file_of(HEADS), self.parts[HEADS])
+            self.root = found
             self.check_log(self.logged_then)
         except WorkspaceError as error:
             if history.torn:

@@ -11,17 +11,20 @@ from __future__ import annotations
 import hmac
 import mmap
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from maxrr.files import open_regular, write_atomically
 from maxrr.files.atomic import IN_PLACE
+from maxrr.files.strict_json import Constraint
 from maxrr.workspace.errors import content_of, damaged
 
 BLOCK = 256  # rows
+WIDEST = 1 << 24  # features of a record are fewer
 LARGE = 1 << 29  # bytes; a larger table is not read into memory
 ALIVE, CORE = 1, 2  # what a record is: there; core
 LATE, WAITING = 4, 8  # added after the last fit; and core by the rule, from the next fit on
@@ -33,16 +36,18 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Table = NDArray[np.void]
 
+IdType = Annotated[str, Constraint("a type of ids", re.compile("<i8|<U[1-9][0-9]{0,6}").fullmatch)]
+
 
 @dataclass(frozen=True)
 class Layout:
     """What a row is made of: NumPy's names for the types of its parts, and how many features."""
 
-    ids: str
-    subjects: str | None
-    features: str
-    width: int
-    weights: str | None = None
+    ids: IdType
+    subjects: IdType | None
+    features: Annotated[str, Constraint("a type of features", ("<f2", "<f4", "<f8").__contains__)]
+    width: Annotated[int, Constraint("a number of features", range(1, WIDEST).__contains__)]
+    weights: Annotated[str, Constraint("a type of weights", ("<f8",).__contains__)] | None = None
 
     @property
     def size(self) -> int:

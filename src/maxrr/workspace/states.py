@@ -6,24 +6,22 @@ overwritten with it. A frame names that file and its hash.
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import from_plain, to_plain
+from maxrr.files import from_plain, parse_json
+from maxrr.files.strict_json import Count, Digest
 from maxrr.svm import FORM
-from maxrr.unlearning.receipts import Loss
+from maxrr.unlearning.facts import Facts, Secrets, Words
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
 from maxrr.workspace.exports import Note
 from maxrr.workspace.history import Frame, frames_in, last_frame
 from maxrr.workspace.names import HEADS, PARTS, ROWS, SECRETS, find_history, history_of, name_of, origin_of, part_of
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
-WIDEST = 1 << 24  # features of a record are fewer
-FACTS = "facts"  # the name of the words in the file of heads
+FACTS, WORDS = "facts", "words"  # what stands beside the heads
 
 
 @dataclass(frozen=True)
@@ -35,17 +33,12 @@ class Base:
     `form` is that of the heads.
     """
 
-    files: dict[str, str]
-    keys: list[str]
+    files: dict[str, Digest]
+    keys: list[Digest]
     since: str
     rows: str
     layout: Layout
     form: int = FORM
-
-    @classmethod
-    def read(cls, said: Mapping[str, Any]) -> "Base":
-        """From JSON."""
-        return cls(**{**said, "layout": Layout(**said["layout"])})
 
 
 @dataclass(frozen=True)
@@ -53,8 +46,7 @@ class Root:
     """One state of the workspace.
 
     `files`, `keys` and `since` are as in `Base`; `state`, `requests`, `logged` and `backup` as in `Frame`. `exports`
-    are the notes of all exports, `audits` the hashes of the receipts that were audited. `facts` is all that a model is
-    beside arrays and secrets, as JSON has it.
+    are the notes of all exports, `audits` the hashes of the receipts that were audited.
     """
 
     token: str
@@ -68,7 +60,7 @@ class Root:
     backup: str
     exports: list[Note]
     audits: list[str]
-    facts: dict[str, Any] = field(repr=False)
+    commitment: str
 
     @property
     def origin(self) -> str:
@@ -79,24 +71,20 @@ class Root:
         """The name of the file that holds a part."""
         return file_of(self.files, part, self.token)
 
-    def with_facts(self, facts: Mapping[str, Any]) -> "Root":
-        """The same with the words that lie beside the heads."""
-        return replace(self, facts={**facts, "commitment": self.facts["commitment"]})
-
 
 def after(before: Root | None, token: str, key: bytes, frames: Sequence[Frame]) -> Root:
     """The state after some frames. The lists of blocks, erased rows, exports and audits are the same ones, longer."""
     last = frames[-1]
     if before is None:
-        base = Base.read(frames[0].base or {})
+        base = from_plain(Base, frames[0].base)
         rows = Rows(base.rows, base.layout, 0, [], key)
-        exports, audits, facts = list[Note](), list[str](), dict[str, Any]()
+        exports, audits = list[Note](), list[str]()
     else:
         base = Base(before.files, before.keys, before.since, before.rows.file, before.rows.layout)
-        rows, exports, audits, facts = before.rows, before.exports, before.audits, before.facts
+        rows, exports, audits = before.rows, before.exports, before.audits
     for frame in frames:
         if frame.base is not None:
-            base = Base.read(frame.base)
+            base = from_plain(Base, frame.base)
             if (base.rows, base.layout) != (rows.file, rows.layout):
                 rows = Rows(base.rows, base.layout, 0, [], key)
         rows.change(frame.blocks or {}, frame.erased)
@@ -104,13 +92,13 @@ def after(before: Root | None, token: str, key: bytes, frames: Sequence[Frame]) 
     audits += audits_in(frames)
     return Root(
         token, last.state, base.files, replace(rows, count=last.count), last.requests, last.logged, base.keys,
-        base.since, last.backup, exports, audits, {**facts, "commitment": last.commitment},
+        base.since, last.backup, exports, audits, last.commitment,
     )  # fmt: skip
 
 
 def exports_in(frames: Iterable[Frame]) -> list[Note]:
     """The exports that frames note."""
-    return [Note(**frame.export) for frame in frames if frame.export is not None]
+    return [from_plain(Note, frame.export) for frame in frames if frame.export is not None]
 
 
 def audits_in(frames: Iterable[Frame]) -> list[str]:
@@ -127,7 +115,7 @@ def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> R
     try:
         found = after(None, token, key, frames)
         check(found)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path, f"it does not describe a workspace ({error})") from None
     return found
 
@@ -145,8 +133,8 @@ def key_in(folder: Path, token: str) -> bytes:
     if paths[-1].name != name_of(SECRETS, token, digest[:16]):
         raise damaged(paths[-1], "its content does not have the hash in its name")
     try:
-        return bytes.fromhex(json.loads(content)["key"])
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        return from_plain(Secrets, parse_json(content.decode())).key
+    except ValueError as error:
         raise damaged(paths[-1], f"there is no key in it ({error})") from None
 
 
@@ -158,26 +146,14 @@ def checked(folder: Path, name: str, known: Root) -> bytes:
     return content
 
 
-def facts_in(path: Path, content: bytes) -> dict[str, Any]:
-    """The words in a file of heads. It says in front what it holds: https://github.com/huggingface/safetensors."""
+def said_in(path: Path, content: bytes) -> tuple[Facts, Words]:
+    """What a file of heads says of the model. In front is what it holds: https://github.com/huggingface/safetensors."""
     try:
         head = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        facts: dict[str, Any] = json.loads(head["__metadata__"][FACTS])
-        check_facts(facts)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        facts, words = (parse_json(head["__metadata__"][name]) for name in (FACTS, WORDS))
+        return from_plain(Facts, facts), from_plain(Words, words)
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise damaged(path, f"it does not describe a model ({error})") from None
-    return facts
-
-
-def sources_in(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the records come from."""
-    return {name: facts[name] for name in ("source", "added_sources") if name in facts}
-
-
-def shape_in(records: Mapping[str, Any]) -> tuple[int, ...] | dict[str, tuple[int, ...]]:
-    """The shape of one record: `maxrr.data.fields.shapes`, without NumPy."""
-    kind = records.get("dtype")
-    return {name: tuple(shape) for name, _, shape in kind} if isinstance(kind, list) else tuple(records["shape"])
 
 
 def file_of(files: Iterable[str], part: str, token: str) -> str:
@@ -247,16 +223,13 @@ class Commit:
             return None
         try:
             heads = path.parent / file_of(bases[-1]["files"], HEADS, token)
-            facts = facts_in(heads, content_of(heads))
+            facts, words = said_in(heads, content_of(heads))
         except (WorkspaceError, LookupError, TypeError, ValueError) as error:
             if len(frames_in(path)) > len(frames):  # somebody has committed meanwhile, and replaced the file
                 return cls.last(folder)
             raise damaged(path, f"it does not describe a workspace ({error})") from None
-        records = facts["records"]
-        return cls(
-            frames[-1].state, frames[-1].requests, shape_in(records), tuple(records["classes"]), dict(facts["source"]),
-            bool(bases[-1].get("keys")),
-        )  # fmt: skip
+        now, signs = frames[-1], bool(bases[-1].get("keys"))
+        return cls(now.state, now.requests, facts.record_shape, words.class_names, words.sources[0], signs)
 
 
 def is_later(folder: Path, token: str, state: int) -> bool:
@@ -282,66 +255,14 @@ def how_far(path: Path) -> tuple[int, str]:
 
 def check(found: Root) -> None:
     """Refuse what no program of ours has written: names of files elsewhere, above all."""
-    wanted("files", len(found.files) == len(PARTS))
-    for part in PARTS:
-        name = found.file_of(part)
-        wanted(name, is_hex(found.files[name]) and name == name_of(part, found.token, found.files[name][:16]))
-    wanted("state", is_count(found.state) and found.state > 0)
-    wanted("requests", is_count(found.requests) and is_count(found.logged) and found.logged <= found.requests)
-    wanted("keys", isinstance(found.keys, list) and all(map(is_hex, found.keys)))
-    wanted("since", isinstance(found.since, str) and isinstance(found.backup, str))
-    rows, layout = found.rows, found.rows.layout
-    wanted("file of rows", part_of(rows.file, found.token) == ROWS)
-    types = [layout.ids] if layout.subjects is None else [layout.ids, layout.subjects]
-    wanted("types", all(re.fullmatch(r"<i8|<U[1-9][0-9]{0,6}", each) for each in types))
-    wanted("types", layout.features in ("<f2", "<f4", "<f8") and layout.weights in (None, "<f8"))
-    wanted("width", is_count(layout.width) and 0 < layout.width < WIDEST)
-    wanted("rows", is_count(rows.count) and rows.count > 0 and len(rows.blocks) == -(-rows.count // BLOCK))
-    wanted("hashes", all(map(is_hex, rows.blocks)))
-    wanted("erased rows", all(is_count(row) and row < rows.count for row in rows.erased))
-    from_plain(list[Note], to_plain(found.exports))
-
-
-def check_facts(facts: Any) -> None:
-    """What is used before a model is made of them. The rest is seen then."""
-    wanted("facts", isinstance(facts, dict))
-    absent = {"network", "layers", "layouts", "records", "source", "model_hash"} - facts.keys()
-    if absent:
-        raise ValueError(f"it does not say {sorted(absent)}")
-    named, records, source = facts["network"], facts["records"], facts["source"]
-    wanted("network", named is None or (isinstance(named, dict) and named.keys() == {"maker", "arguments"}))
-    if named is not None:
-        wanted("network", isinstance(named["maker"], str) and isinstance(named["arguments"], list))
-    from_plain(list[Loss], facts.get("losses", []))
-    wanted("layouts", is_count(facts["layouts"]))
-    wanted("records", isinstance(records, dict) and is_shape(records.get("shape")))
-    kind = records.get("dtype")
-    wanted("type", not isinstance(kind, list) or (bool(kind) and all(map(is_field, kind)) and not records["shape"]))
-    from_plain(list[str], records.get("classes"))
-    added = facts.get("added_sources", [{}])
-    wanted("sources", isinstance(added, list) and len(added) > 0)
-    from_plain(list[dict[str, str]], [source, *added])
-
-
-def wanted(what: str, holds: object) -> None:
-    if not holds:
-        raise ValueError(f"its {what} cannot be right")
-
-
-def is_count(value: object) -> bool:
-    """A whole number from zero on. Truth values are none, though Python counts them as such."""
-    return type(value) is int and value >= 0
-
-
-def is_shape(value: object) -> bool:
-    return isinstance(value, list) and all(map(is_count, value))
-
-
-def is_field(value: object) -> bool:
-    """One of several inputs: its name, its type and its shape."""
-    named = isinstance(value, list) and len(value) == 3 and all(isinstance(one, str) for one in value[:2])
-    return named and is_shape(value[2])  # type: ignore[index]
-
-
-def is_hex(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+    rows = found.rows
+    from_plain(list[Count], [found.state, found.requests, found.logged, rows.count, *rows.erased])
+    from_plain(list[Digest], rows.blocks)
+    from_plain(list[str], [found.backup, found.commitment])
+    named = {name_of(part, found.token, found.files[found.file_of(part)][:16]) for part in PARTS}
+    if named != found.files.keys() or part_of(rows.file, found.token) != ROWS:
+        raise ValueError("its files are not named after their content")
+    if not (found.state > 0 and found.logged <= found.requests):
+        raise ValueError("its counts of states and requests cannot be right")
+    if not (rows.count > max(rows.erased, default=0) and len(rows.blocks) == -(-rows.count // BLOCK)):
+        raise ValueError("its rows cannot be right")

@@ -2,16 +2,14 @@
 
 import json
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxrr import plain_text
 from maxrr.errors import WorkspaceError
+from maxrr.files import to_plain
 from maxrr.plain_text import Shown
-from maxrr.svm import Certificate
-from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
@@ -277,11 +275,11 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
         files.look_back()
         try:
             counts = counted(found, files)
-            now = state_under(found.rows.key, found.facts["model_hash"], found.facts["commitment"])
+            now = state_under(found.rows.key, files.facts.model_hash, found.commitment)
             numbers = range(1, found.requests + 1)
             handed = tuple(HandedReceipt.from_bytes(files.receipt(number)) for number in numbers)
             exports = judged(found.exports, now, [each.receipt for each in handed])
-            status = status_of(found, files.folder, counts, exports)
+            status = status_of(found, files, counts, exports)
         except WorkspaceError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
@@ -300,7 +298,7 @@ def counted(found: Root, files: Folder) -> Counts:
     core = sum(kind & CORE > 0 for kind in kinds if kind & ALIVE)
     shaping = sum(kinds[row] & (ALIVE | CORE) == ALIVE for row in influential_rows(files.parts[HEADS]))
     used = {bytes(one) for kind, *one in zip(kinds, *label, strict=True) if kind & ALIVE}
-    names = found.facts["records"]["classes"]
+    names = files.words.class_names
     classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in used)]
     late, waiting = (sum(kind & wanted > 0 for kind in kinds) for wanted in (LATE, WAITING))
     return Counts(
@@ -325,27 +323,12 @@ def influential_rows(content: bytes) -> set[int]:
     return rows
 
 
-class Chosen(NamedTuple):
-    """What a root says of how the core was chosen and the network given, as `conditions` asks for it."""
-
-    unconditional: bool
-    depended_on: str
-    decides_each: bool
-    given: Mapping[str, str]
-    recipe_facts: Mapping[str, Any]
-
-
-def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) -> Status:
-    """The status of the workspace in a folder: all but the counts is on its root."""
-    facts = found.facts
-    core, choice, left = facts["core"], facts["choice"], len(facts["left"])
-    said = Chosen(
-        choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in DECIDE_EACH,
-        facts["blueprint"]["given"], {} if facts["blueprint"]["frozen"] else facts["blueprint"]["recipe"],
-    )  # fmt: skip
-    depends = conditions(said, said, left, facts["technique"], "adopted" in facts, counts.waiting)
-    heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
-    retained_alone = not (left or facts["technique"])
+def status_of(found: Root, files: Folder, counts: Counts, exports: list[Export]) -> Status:
+    """The status of a workspace whose files were read."""
+    facts, words = files.facts, files.words
+    depends, left = facts.conditions(counts.waiting), len(facts.left)
+    heads = [HeadCertificate.of("", head.certificate) for head in facts.heads]
+    retained_alone = not (left or facts.technique)
     about = (
         "nothing was forgotten yet"
         if not counts.forgotten
@@ -357,21 +340,19 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         people = "1 person" if counts.people == 1 else f"{counts.people:,} people"
         about += f"; and an HMAC of the subject id of {people} of whom no record is left"
     return Status(
-        folder=str(folder), token=found.token, records=counts.records, core=counts.core, influential=counts.influential,
-        free=counts.records - counts.core - counts.influential, classes=counts.classes,
+        folder=str(files.folder), token=found.token, records=counts.records, core=counts.core,
+        influential=counts.influential, free=counts.records - counts.core - counts.influential, classes=counts.classes,
         requests=found.requests, added_since_fit=counts.late, waiting_for_fit=counts.waiting,
         forgotten=counts.forgotten, held_about_forgotten=about,
-        core_left_in_extractor=left, core_depended_on=said.depended_on,
+        core_left_in_extractor=left, core_depended_on=facts.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
-        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
-        conditions=depends, unconditional=not depends,
-        overrides=[dict(each) for each in facts["overrides"]],
-        model_hash=facts["model_hash"], commitment=facts["commitment"], source=dict(facts["source"]),
-        added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
-        class_weight=dict(facts["blueprint"].get("class_weight", {})),
-        weighted_records=found.rows.layout.weights is not None,
-        embeddings=(facts["network"] or {}).get("maker") == "maxrr.nets:NoNetwork",
-        shards=(core or {}).get("shards", 1), untrained_shards=len(facts.get("untrained", [])),
+        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts.recipe),
+        conditions=depends, unconditional=not depends, overrides=to_plain(words.overrides),
+        model_hash=facts.model_hash, commitment=found.commitment, source=dict(words.sources[0]),
+        added_sources=to_plain(words.sources[1:]), exports=exports, bytes=bytes_in(files.folder),
+        class_weight=dict(words.class_weight), weighted_records=found.rows.layout.weights is not None,
+        embeddings=facts.network is not None and facts.network.maker == "maxrr.nets:NoNetwork",
+        shards=facts.shards, untrained_shards=len(facts.untrained),
     )  # fmt: skip
 
 

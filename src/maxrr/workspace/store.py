@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,8 @@ from maxrr.evidence import SigningKey
 from maxrr.files import flush_folder, write_atomically
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
+from maxrr.unlearning.codec import facts_of, words_of
+from maxrr.unlearning.facts import Facts, NetworkFacts, Words
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import codec, seen, states
 from maxrr.workspace.carried_out import CarriedOut, appended
@@ -27,11 +28,11 @@ from maxrr.workspace.entries import Entries, entries_of
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Frame, History
-from maxrr.workspace.kinds import check_kinds
 from maxrr.workspace.names import EXTRACTOR, HEADS, PARTS, ROWS, SECRETS, history_name, name_of
 from maxrr.workspace.rows import Rows
 from maxrr.workspace.states import Base, Root
 
+Sources = tuple[dict[str, str], ...]  # where records come from: those of the last fit, then those that were added
 NO_ROWS = np.zeros(0, np.int64)
 
 
@@ -56,17 +57,18 @@ class Store(Folder):
     def load(self, network: Network | None, train: TrainingFunction | None = None) -> Fitted:
         """The model that was read."""
         assert self.root is not None
-        facts, path = self.root.facts, self.folder / self.root.file_of(HEADS)
+        path = self.folder / self.root.file_of(HEADS)
         try:
-            found = codec.load(facts, self.table, self.parts, self.entries, network, train)
-            check_kinds(found)
+            found = codec.load(
+                self.facts, self.words, self.table, self.parts, self.entries, self.root.commitment, network, train
+            )  # fmt: skip
             model_hash = found.model_hash
         except WorkspaceError:
             raise
         except Exception as error:  # whatever comes of content that is not ours
             raise damaged(path, f"no model can be made of what it says ({error})") from error
         self.parts, self.entries = {}, Entries([], {}, self.entries.answered)  # they would outlive what is forgotten
-        if model_hash != facts["model_hash"]:
+        if model_hash != self.facts.model_hash:
             raise damaged(path, "the model does not have the hash that it names")
         if self.read_only:
             self.table = self.table[:0]
@@ -74,7 +76,7 @@ class Store(Folder):
         return found
 
     def commit(
-        self, fitted: Fitted, done: Sequence[CarriedOut], network: dict[str, Any] | None, sources: dict[str, Any]
+        self, fitted: Fitted, done: Sequence[CarriedOut], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
         """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
         if not self.finished:  # whatever is owed is done before more is
@@ -86,10 +88,10 @@ class Store(Folder):
         self.kept = fitted
 
     def append(
-        self, fitted: Fitted, done: Sequence[CarriedOut], network: dict[str, Any] | None, sources: dict[str, Any]
+        self, fitted: Fitted, done: Sequence[CarriedOut], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
         """Write what the history will name, append the frame that says so, and take it over."""
-        before, facts, base, known = self.root, None, None, b""
+        before, said, base, known = self.root, None, None, b""
         state = max(1, len(done)) + (0 if before is None else before.state)
         if self.history is None:
             self.history = History(self.folder / history_name(self.token), fitted.key)
@@ -98,10 +100,10 @@ class Store(Folder):
             rows, table, erased = before.rows, self.table, np.concatenate([each.rows for each in done])
         else:
             self.tidy = False
-            facts = {"network": network, **codec.facts_of(fitted), **sources}
+            said = facts_of(fitted, network), words_of(fitted, sources)
             rows, table, erased = self.write_rows(fitted, state)
             since = fitted.losses[-1].time if fitted.losses else ""
-            base = Base(self.write_parts(fitted, facts), self.keys(), since, rows.file, rows.layout)
+            base = Base(self.write_parts(fitted, *said), self.keys(), since, rows.file, rows.layout)
             flush_folder(self.folder)  # every name, before they count
         if self.history.in_doubt:
             self.history.settle()
@@ -117,7 +119,9 @@ class Store(Folder):
         self.owed = [*self.owed, *frame.erased] if before is not None and rows.file == before.rows.file else []
         table[erased] = np.zeros(1, table.dtype)[0]
         after = states.after(before, self.token, fitted.key, [frame])
-        self.root, self.table = after if facts is None else after.with_facts(facts), table
+        self.root, self.table = after, table
+        if said is not None:
+            self.facts, self.words = said
         self.entries.answered.extend(answered)
 
     def check_goes_on(self, fitted: Fitted) -> None:
@@ -129,11 +133,11 @@ class Store(Folder):
         if not goes_on:
             raise OlderCopy(f"another copy of {self.folder} has other receipts than these. Nothing was changed")
 
-    def only_erases(self, fitted: Fitted, done: Sequence[CarriedOut], sources: dict[str, Any]) -> bool:
+    def only_erases(self, fitted: Fitted, done: Sequence[CarriedOut], sources: Sources) -> bool:
         """Whether rows are all that has changed."""
         return (
             self.root is not None and self.kept is not None and bool(done)
-            and sources == states.sources_in(self.root.facts) and self.keys() == self.root.keys
+            and sources == self.words.sources and self.keys() == self.root.keys
             and codec.only_erases(self.kept, fitted)
         )  # fmt: skip
 
@@ -143,10 +147,10 @@ class Store(Folder):
         own = [] if self.signing is None else [self.signing.public.raw.hex()]
         return known + [key for key in own if key not in known[-1:]]
 
-    def write_parts(self, fitted: Fitted, facts: dict[str, Any]) -> dict[str, str]:
+    def write_parts(self, fitted: Fitted, facts: Facts, words: Words) -> dict[str, str]:
         """Write the parts that are not in a file yet; the names and hashes of all."""
         made: dict[str, Callable[[], bytes]] = {
-            SECRETS: lambda: codec.secret_bytes(fitted), HEADS: lambda: codec.heads_bytes(fitted, facts),
+            SECRETS: lambda: codec.secret_bytes(fitted), HEADS: lambda: codec.heads_bytes(fitted, facts, words),
         }  # fmt: skip
         if self.kept is None or self.kept.extractor is not fitted.extractor:
             made[EXTRACTOR] = lambda: codec.extractor_bytes(fitted)
@@ -168,7 +172,7 @@ class Store(Folder):
     def write_rows(self, fitted: Fitted, state: int) -> tuple[Rows, Table, Ints]:
         """The table of records, and which of its rows are to be erased: in the file that is there, or in another."""
         before = self.root
-        if before is not None and before.facts["layouts"] == fitted.layouts:
+        if before is not None and self.facts.layouts == fitted.layouts:
             rows, alive = before.rows, fitted.records.alive[: before.rows.count]
             erased = np.flatnonzero((self.table["is"] > 0) & ~alive)
             if len(fitted.records.ids) == rows.count:

@@ -29,7 +29,8 @@ from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
-from maxrr.unlearning.facts import named_in, network_facts
+from maxrr.unlearning.codec import network_facts, network_named
+from maxrr.unlearning.facts import NetworkFacts
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.model import to_add
@@ -50,9 +51,8 @@ from maxrr.workspace.folder import note_audit
 from maxrr.workspace.person_dossiers import dossier_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.signed_receipts import Signer
-from maxrr.workspace.states import sources_in
 from maxrr.workspace.status import Counts, Status, status_of
-from maxrr.workspace.store import Store
+from maxrr.workspace.store import Sources, Store
 from maxrr.workspace.together import Together
 
 
@@ -365,13 +365,13 @@ class Workspace:
             fresh._state = replace(own, receipts=Row(), people=people)
         fresh._fit(records, called, allow_copies, self._store.ranking(), progress, again=again, test=test)
         after = fresh._fitted
-        sources = {"source": dict(source or {})}
+        sources: Sources = (dict(source or {}),)
         if source is None and before is not None:
-            sources = sources_in(before.facts)
+            sources = self._store.words.sources
         code = self._network, self._train
         self._network, self._train = fresh.network, fresh.train if callable(fresh.train) else None
         try:
-            self._commit(after, [], network_facts(after.blueprint), sources)
+            self._commit(after, [], network_facts(after.blueprint.network), sources)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network, self._train = code  # nothing was committed
@@ -927,14 +927,13 @@ class Workspace:
     def source(self) -> dict[str, str]:
         """Where the records come from, as `create` was told."""
         assert self._store.root is not None
-        return dict(self._store.root.facts["source"])
+        return dict(self._store.words.sources[0])
 
     @property
     def sources(self) -> tuple[dict[str, str], ...]:
         """Where the records come from: those of the last fit, as in `source`, and then those of each `add`."""
         assert self._store.root is not None
-        facts = self._store.root.facts
-        return tuple(dict(each) for each in (facts["source"], *facts.get("added_sources", [])))
+        return tuple(map(dict, self._store.words.sources))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -1193,7 +1192,7 @@ class Workspace:
             counts = counts_of(self._fitted)  # first: after a commit that failed, this reads the root again
             exports = self.exports()
             assert self._store.root is not None
-            return status_of(self._store.root, self.folder, counts, exports)
+            return status_of(self._store.root, self._store, counts, exports)
 
     # Copies for others
 
@@ -1373,7 +1372,7 @@ class Workspace:
 
     def _load(self) -> None:
         assert self._store.root is not None
-        named = named_in(self._store.root.facts)
+        named = network_named(self._store.facts)
         network = as_recorded(self._network, named)
         if named is not None and named.our_own and (network is None or is_grown(named, network)):
             network = named
@@ -1410,19 +1409,18 @@ class Workspace:
     ) -> None:  # fmt: skip
         """The next state of the same model, and where the records that it has learned come from."""
         assert self._store.root is not None
-        facts, before = self._store.root.facts, self._fitted
+        before = self._fitted
         if after.extractor is not before.extractor and after.technique:
             check_layers(before, after)
-        network = facts["network"]
+        network, sources = self._store.facts.network, self._store.words.sources
         if after.blueprint.network is not before.blueprint.network:
-            network = network_facts(after.blueprint)
-        sources = sources_in(facts)
+            network = network_facts(after.blueprint.network)
         if source is not None:
-            sources["added_sources"] = [*sources.get("added_sources", []), dict(source)]
+            sources = (*sources, dict(source))
         self._commit(after, done, network, sources)
 
     def _commit(
-        self, after: Fitted, done: Sequence[CarriedOut], network: dict[str, Any] | None, sources: dict[str, Any]
+        self, after: Fitted, done: Sequence[CarriedOut], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
         kept = after if after.records.inputs is None else without_raw_records(after)
