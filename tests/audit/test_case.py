@@ -316,7 +316,7 @@ def test_ids_and_the_texts_of_them_are_the_same_and_so_are_classes_in_another_or
     """As for tombstones: a file may be read as either. A class that is added may change the order."""
     names = TEST.class_names[::-1]
     turned = changed(TEST, labels=CLASSES - 1 - TEST.labels, class_names=names, ids=TEST.ids.astype(str), subjects=None)
-    assert set_aside_of(b"key", turned) == SetAside.of(b"key", TEST)
+    assert set_aside_of(b"key", turned) == set_aside_of(b"key", TEST)
 
 
 @pytest.mark.parametrize("when", ["retained", "forgotten", "forgotten before"])

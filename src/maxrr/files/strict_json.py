@@ -188,6 +188,11 @@ def to_plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
+def json_text(value: Any) -> str:
+    """The JSON of a declared type, in one line. What `parse_json` would refuse, NaN and infinity, is a ValueError."""
+    return json.dumps(to_plain(value), allow_nan=False)
+
+
 @functools.cache
 def _reader(kind: Any) -> Reader:
     """What makes a value of a type: reading annotations takes longer than reading values."""

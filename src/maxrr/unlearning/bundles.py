@@ -6,7 +6,6 @@ safetensors, numbers and JSON; reading it runs no code but this library's.
 """
 
 import copy
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError, UnknownRecords
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
-from maxrr.files.strict_json import Digest, body_of
+from maxrr.files.strict_json import Digest, body_of, json_text
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
@@ -246,8 +245,8 @@ class Bundle:
 
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
         tensors |= {name: torch.tensor(getattr(self, name)) for name in ARRAYS}
-        said = {"format": FORMAT, "version": VERSION, **to_plain(self._contents())}
-        write_atomically(path, safetensors.torch.save(tensors, {"maxrr": json.dumps(said)}), private=True)
+        said = json_text({"format": FORMAT, "version": VERSION, **to_plain(self._contents())})
+        write_atomically(path, safetensors.torch.save(tensors, {"maxrr": said}), private=True)
 
     def _contents(self) -> Contents:
         made = self.blueprint

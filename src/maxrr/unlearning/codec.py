@@ -23,7 +23,7 @@ from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.svm.validation import penalty
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import Commitment
-from maxrr.unlearning.facts import CoreFacts, Facts, HeadFacts, NetworkFacts, Secrets, Words
+from maxrr.unlearning.facts import CoreFacts, Facts, HeadFacts, NetworkFacts, Secrets, Sources, Words
 from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.records import HeldRecords
@@ -55,7 +55,7 @@ def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
     )  # fmt: skip
 
 
-def words_of(fitted: Fitted, sources: tuple[dict[str, str], ...]) -> Words:
+def words_of(fitted: Fitted, sources: Sources) -> Words:
     """What can be read of records and classes; where they come from is for the caller to say."""
     return Words(
         class_names=fitted.records.class_names, labels=tuple(fitted.labels.tolist()),

@@ -18,6 +18,7 @@ Columns = tuple[str, ...] | None  # None where they have no names
 PositiveFloat = Annotated[float, Constraint("above 0", lambda number: number > 0.0)]
 PositiveInt = Annotated[int, Constraint("1 or more", lambda number: number >= 1)]
 LabelType = Annotated[str, Constraint("a type of labels", re.compile("[<>|][biuU][0-9]{1,6}").fullmatch)]
+Sources = Annotated[tuple[dict[str, str], ...], Constraint("one source or more", len)]
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Words:
     former_columns: tuple[Columns, ...]
     class_weight: dict[str, PositiveFloat]
     overrides: tuple[Override, ...]
-    sources: tuple[dict[str, str], ...] = ()
+    sources: Sources
 
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.class_names):

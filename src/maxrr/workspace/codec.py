@@ -1,7 +1,6 @@
 """From a fitted model to rows and the contents of files, and back. Nothing here touches a file."""
 
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -17,7 +16,8 @@ from torch import Tensor, nn
 from maxrr.data.arrays import scratch
 from maxrr.data.fields import from_facts
 from maxrr.errors import WorkspaceError
-from maxrr.files import from_plain, parse_json, to_plain
+from maxrr.files import from_plain, parse_json
+from maxrr.files.strict_json import json_text
 from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.own_training import TrainingFunction
@@ -111,7 +111,7 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
 
 def heads_bytes(fitted: Fitted, facts: Facts, words: Words) -> bytes:
     """The heads' weights, the rows that they came from, and all that is said of the model."""
-    said = {FACTS: json.dumps(to_plain(facts)), WORDS: json.dumps(to_plain(words))}
+    said = {FACTS: json_text(facts), WORDS: json_text(words)}
     return safetensors.numpy.save(codec.arrays_of_heads(fitted), metadata=said)
 
 
@@ -123,7 +123,7 @@ def extractor_bytes(fitted: Fitted) -> bytes:
 
 def secret_bytes(fitted: Fitted) -> bytes:
     """The model's key, that of the core, and the secret of the commitment's salts."""
-    return json.dumps(to_plain(codec.secrets_of(fitted))).encode()
+    return json_text(codec.secrets_of(fitted)).encode()
 
 
 def only_erases(before: Fitted, after: Fitted) -> bool:

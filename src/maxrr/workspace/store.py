@@ -19,7 +19,7 @@ from maxrr.files import flush_folder, write_atomically
 from maxrr.nets.own_training import TrainingFunction
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.codec import facts_of, words_of
-from maxrr.unlearning.facts import Facts, NetworkFacts, Words
+from maxrr.unlearning.facts import Facts, NetworkFacts, Sources, Words
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import codec, seen, states
 from maxrr.workspace.carried_out import CarriedOut, appended
@@ -32,7 +32,6 @@ from maxrr.workspace.names import EXTRACTOR, HEADS, PARTS, ROWS, SECRETS, histor
 from maxrr.workspace.rows import Rows
 from maxrr.workspace.states import Base, Root
 
-Sources = tuple[dict[str, str], ...]  # where records come from: those of the last fit, then those that were added
 NO_ROWS = np.zeros(0, np.int64)
 
 

@@ -30,7 +30,7 @@ from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.codec import network_facts, network_named
-from maxrr.unlearning.facts import NetworkFacts
+from maxrr.unlearning.facts import NetworkFacts, Sources
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.model import to_add
@@ -52,7 +52,7 @@ from maxrr.workspace.person_dossiers import dossier_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
 from maxrr.workspace.signed_receipts import Signer
 from maxrr.workspace.status import Counts, Status, status_of
-from maxrr.workspace.store import Sources, Store
+from maxrr.workspace.store import Store
 from maxrr.workspace.together import Together
 
 
