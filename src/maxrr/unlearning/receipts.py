@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
@@ -380,27 +379,6 @@ class Receipt(Shown):
 NAMES, IN_HEAD = (tuple(field.name for field in fields(kind)) for kind in (Receipt, HeadCertificate))
 BEFORE, AFTER = ([name for name in sorted(NAMES) if (name > "heads") == after and name != "heads"] for after in (0, 1))
 """The fields that stand before and after the heads in a text, whose text is kept with them."""
-
-
-def schema() -> dict[str, Any]:
-    """The JSON schema of a receipt, as published in docs/receipt.schema.json."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "MaxRR receipt", **schema_of(Receipt)}
-
-
-def schema_of(kind: Any) -> dict[str, Any]:
-    """The schema of a type that receipts use."""
-    if is_dataclass(kind):
-        types = typing.get_type_hints(kind)
-        names = [field.name for field in fields(kind)]
-        parts = {name: schema_of(types[name]) for name in names}
-        required = [name for name in names if name not in OPTIONAL]
-        return {"type": "object", "properties": parts, "required": required, "additionalProperties": False}
-    if type(None) in typing.get_args(kind):  # of an optional field, which is there only with a value
-        return schema_of(typing.get_args(kind)[0])
-    if typing.get_origin(kind) is list:
-        return {"type": "array", "items": schema_of(typing.get_args(kind)[0])}
-    simple = {str: "string", bool: "boolean", int: "integer", float: "number"}
-    return {"type": simple.get(kind, "object")}
 
 
 # A receipt as text, for people who will not read the JSON: one wording for Python, the shell and pages.
