@@ -114,7 +114,6 @@ PUBLIC = {
     },
     "maxrr.files": {
         "Lock",
-        "enter",
         "flush_folder",
         "from_plain",
         "open_regular",
