@@ -12,6 +12,7 @@ from maxrr.core import HashCore
 from maxrr.data import Dataset
 from maxrr.unlearning import Bundle, Receipt
 from maxrr.workspace import Workspace
+from tests.workspace.problems import receipts_in
 
 DOCS = Path(__file__).parent.parent
 CALLS: list[str] = []
@@ -90,7 +91,7 @@ def test_nothing_on_a_receipt_is_a_hash_without_the_key(folder: Path) -> None:
         "docs/concepts.md",
         "Somebody who has the dataset but neither key nor secret cannot try out which record a receipt is about.",
     )
-    text = (folder / "receipts" / "000001.json").read_text(encoding="utf-8")
+    text = receipts_in(folder)[0].decode()
     for id_ in (501, 502, 503):
         assert records().without([id_]).content_hash() not in text
     assert Receipt.from_json(text).number == 1

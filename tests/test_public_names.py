@@ -110,15 +110,14 @@ PUBLIC = {
     },
     "maxrr.files": {
         "Lock",
-        "enter",
-        "field_types",
-        "fits",
         "flush_folder",
+        "from_plain",
         "open_regular",
         "overwrite",
         "parse_json",
         "read_regular",
         "sha256_of",
+        "to_plain",
         "write_atomically",
     },
     "maxrr.nets": {

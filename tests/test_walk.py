@@ -49,4 +49,4 @@ def test_every_command_of_the_readme_runs(
     said = {line.split()[1]: run(line) for line in lines}
     assert re.search(r"guarantee +exact-", said["unlearn"])  # which, depends on the key that was drawn
     assert "identical" in said["replay"]
-    assert (tmp_path / "ws" / "receipts" / "000001.json").exists()
+    assert (tmp_path / "receipt.json").exists()

@@ -13,7 +13,7 @@ from maxrr.audit.case import make_case
 from maxrr.core import HashCore
 from maxrr.data import DataError, Dataset
 from maxrr.unlearning import blueprint
-from maxrr.unlearning.set_aside import SetAside
+from maxrr.unlearning.set_aside import set_aside_of
 from maxrr.unlearning.tombstones import REPLACED, id_hmac
 from tests.audit.problems import (
     CLASSES,
@@ -306,7 +306,7 @@ def test_what_cannot_be_test_records_is_not_set_aside(test, words, monkeypatch):
 
 def test_what_is_set_aside_is_kept_under_the_key():
     """Two models with the same test records say nothing that is the same of them but how many there are."""
-    one, other = (SetAside.of(key, TEST) for key in (b"one", b"other"))
+    one, other = (set_aside_of(key, TEST) for key in (b"one", b"other"))
     assert one.records == other.records
     assert one.hash != other.hash
 
@@ -315,7 +315,7 @@ def test_ids_and_the_texts_of_them_are_the_same_and_so_are_classes_in_another_or
     """As for tombstones: a file may be read as either. A class that is added may change the order."""
     names = TEST.class_names[::-1]
     turned = changed(TEST, labels=CLASSES - 1 - TEST.labels, class_names=names, ids=TEST.ids.astype(str), subjects=None)
-    assert SetAside.of(b"key", turned) == SetAside.of(b"key", TEST)
+    assert set_aside_of(b"key", turned) == set_aside_of(b"key", TEST)
 
 
 @pytest.mark.parametrize("when", ["retained", "forgotten", "forgotten before"])
@@ -326,7 +326,7 @@ def test_copies_among_what_was_set_aside_are_left_out_and_told(when):
         now = replace(now, receipt=now.model.unlearn(core()[:1], core_policy="keep-extractor"),
                       forgotten=TRAINING.select(core()[:1]))  # fmt: skip
     test = with_rows_of(TEST, TRAINING.select(IDS[:2] if "forgotten" in when else core()[-2:]))
-    now.model._state = replace(now.model._fitted, set_aside=SetAside.of(now.model._fitted.key, test))
+    now.model._state = replace(now.model._fitted, set_aside=set_aside_of(now.model._fitted.key, test))
     case = make_case(now.model, now.receipt, now.forgotten, test)
     assert case.test.ids.tolist() == list(range(60))
     (said,) = [text for text in caveats(case, test, 0) if "test records" in text]

@@ -14,6 +14,14 @@ import pytest
 
 from maxrr.cli import app
 from maxrr.workspace import Workspace
+from tests.workspace.problems import receipts_in
+
+
+def receipt_file(folder: Path, number: int) -> Path:
+    """A file with a receipt of a workspace, as it is handed out."""
+    path = folder.parent / f"{folder.name} receipt {number}.json"
+    path.write_bytes(receipts_in(folder)[number - 1])
+    return path
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from maxrr.data import load
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import network_in
 from maxrr.workspace import Workspace
-from tests.cli.shell import Shell, kinds, model_of
+from tests.cli.shell import Shell, kinds, model_of, receipt_file
 
 HEADER = "visit,person,state,age,weight"
 
@@ -49,10 +49,10 @@ def test_all_records_of_a_source_are_added(shell: Shell, visits: Path, monday: P
     told = shell("status", visits).out
     assert "12 become core by `maxrr refit" in " ".join(told.split())
     assert "+12" in told
-    shown = shell("receipt", "show", visits / "receipts" / "000001.json").out
+    shown = shell("receipt", "show", receipt_file(visits, 1)).out
     assert "12 records are added: the heads become" in shown
     assert "records added." not in shown  # which says it twice
-    shell("receipt", "verify", visits / "receipts" / "000001.json", "--workspace", visits)
+    shell("receipt", "verify", receipt_file(visits, 1), "--workspace", visits)
     again = shell("add", visits, monday, "--yes", code=1)
     assert "12 of the record ids are in the model already" in again.err
 
@@ -69,9 +69,9 @@ def test_what_is_trained_again_reads_every_source(shell: Shell, visits: Path, mo
         first = workspace.source["name"]
     shell("bundle", visits, tmp_path / "bundle")
     brought = ("--bundle", tmp_path / "bundle", "--data", first, "--data", monday, *columns())
-    shell("replay", "--receipt", visits / "receipts" / "000002.json", *brought)
+    shell("replay", "--receipt", receipt_file(visits, 2), *brought)
     missing = ("--bundle", tmp_path / "bundle", "--data", first, *columns())
-    assert "12 of the" in shell("replay", "--receipt", visits / "receipts" / "000002.json", *missing, code=1).err
+    assert "12 of the" in shell("replay", "--receipt", receipt_file(visits, 2), *missing, code=1).err
     # All of it in one file, and the added ones among those that a fit would set aside.
     whole = tmp_path / "whole.csv"
     whole.write_text("\n".join([HEADER, *lines_of(range(72))]))
@@ -108,7 +108,7 @@ def test_a_new_class_leaves_the_network_that_was_trained_as_it_was(
     named = network_in("model.bundle")
     assert (named.maker, named.arguments[1]) == (maker, 2)
     brought = ("--bundle", "model.bundle", "--data", visits_csv, "--data", "new.csv", *columns(), *mine)
-    found = shell("replay", "--receipt", "ws/receipts/000001.json", *brought, "--json").json
+    found = shell("replay", "--receipt", receipt_file(tmp_path / "ws", 1), *brought, "--json").json
     assert found["outcome"] == "identical"
     with Workspace.open("ws", network=NamedNetwork(maker, ((2,), 3)), read_only=True) as workspace:
         assert workspace.model.network.arguments[1] == 2
@@ -134,7 +134,7 @@ def test_added_columns_may_be_in_another_order(shell: Shell, visits: Path, visit
     shell("unlearn", visits, "--ids", "v60", "--yes")
     shell("bundle", visits, tmp_path / "bundle")
     brought = ("--bundle", tmp_path / "bundle", "--data", visits_csv, "--data", tuesday, *columns())
-    for how in ((visits, 2), ("--receipt", visits / "receipts" / "000002.json", *brought)):
+    for how in ((visits, 2), ("--receipt", receipt_file(visits, 2), *brought)):
         assert shell("replay", *how, "--json").json["outcome"] == "identical"
 
 
@@ -198,7 +198,7 @@ def test_somebody_forgotten_is_known_and_on_the_receipt(shell: Shell, visits: Pa
         fitted = workspace._fitted
         person = str(fitted.records.subjects[0])
     shell("unlearn", visits, "--subject", person, "--policy", "keep-extractor", "--yes")
-    receipt = visits / "receipts" / "000001.json"
+    receipt = receipt_file(visits, 1)
     assert person not in receipt.read_text()
     again = shell("plan", visits, "--subject", person, code=3)
     assert f"'{person}' was forgotten on 20" in again.err

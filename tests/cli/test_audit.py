@@ -22,7 +22,7 @@ from maxrr.parallel import Ray
 from maxrr.report import is_report
 from maxrr.unlearning import HandedReceipt, Receipt
 from maxrr.workspace import Workspace
-from tests.cli.shell import Shell, copy_and_unlearn
+from tests.cli.shell import Shell, copy_and_unlearn, receipt_file
 
 GONE = ("v1", "v2", "v4")  # training records of both classes
 FEW = ("--shadows", 8)
@@ -148,7 +148,7 @@ def test_other_test_records(
 
 
 def test_options_reach_the_audit(shell: Shell, answered: Path, heard: list[dict[str, Any]], temporary: Path) -> None:
-    receipt = answered / "receipts" / "000001.json"
+    receipt = receipt_file(answered, 1)
     shell("audit", answered, receipt, "--attack", "lira, loss", "--shadows", 12, "--device", "cpu", code=5)
     (call,) = heard
     assert (call["attacks"], call["shadows"], call["device"]) == (["lira", "loss"], 12, "cpu")
@@ -330,7 +330,7 @@ def test_how_many_models_it_takes(
 
 @pytest.mark.usefixtures("heard")
 def test_an_audit_is_signed_as_its_report(shell: Shell, answered: Path, audited: AuditReport) -> None:
-    key, receipt = make_key("key.pem"), answered / "receipts" / "000001.json"
+    key, receipt = make_key("key.pem"), receipt_file(answered, 1)
     sign = ("--statement", "signed.json", "--key", "key.pem")
     assert key.public.id in shell("audit", answered, 1, *sign, code=5).out
     shell("audit", answered, 1, *sign, "--json", code=5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from maxrr.evidence import make_key
-from tests.cli.shell import Shell, kinds
+from tests.cli.shell import Shell, kinds, receipt_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")
 
@@ -72,7 +72,7 @@ def test_every_command_that_would_go_on_refuses(shell: Shell, restored: Path, tm
         assert "Error: older-copy: " in shell(*command, code=3).err, command
     shell("plan", restored, "--ids", one)
     shell("status", restored)
-    shell("receipt", "show", restored / "receipts" / "000001.json")
+    shell("receipt", "show", receipt_file(restored, 1))
     assert contents(restored) == before
     assert set(tmp_path.iterdir()) == beside
 
@@ -85,7 +85,7 @@ def test_a_loss_is_accepted_and_stands_on_what_follows(shell: Shell, restored: P
     assert "no longer with the lost copy" in " ".join(shown.out.split())
     one = kinds(restored)["free"][0]
     shell("unlearn", restored, "--ids", one, "--yes", *key)
-    receipt = shell("receipt", "show", restored / "receipts" / "000003.json", "--json").json
+    receipt = shell("receipt", "show", receipt_file(restored, 3), "--json").json
     assert [(loss["reason"], loss["entries"], loss["kept"]) for loss in receipt["losses"]] == [
         ("the disk is broken", 2, 1)
     ]
@@ -93,7 +93,7 @@ def test_a_loss_is_accepted_and_stands_on_what_follows(shell: Shell, restored: P
         shell("receipt", "for", restored, 3, "--id", one, "--out", tmp_path / page)
         assert "the disk is broken" in " ".join(shell("verify", tmp_path / page, *operator).out.split())
     assert "the disk is broken" in (tmp_path / "after.html").read_text()
-    words = shell("receipt", "show", restored / "receipts" / "000003.json").out
+    words = shell("receipt", "show", receipt_file(restored, 3)).out
     assert "the disk is broken" in " ".join(words.split())
     said = shell("log", "verify", restored, *operator, "--json").json
     assert (said["receipts"], said["signed"]) == (3, 3)

@@ -5,7 +5,7 @@ import pytest
 
 from maxrr import MaxRR
 from maxrr.data import load
-from tests.cli.shell import Shell
+from tests.cli.shell import Shell, receipt_file
 
 
 @pytest.mark.usefixtures("here")
@@ -29,7 +29,7 @@ def test_embeddings_in_the_shell(tmp_path):
     audited = shell("audit", ws, 1, "--source", tmp_path / "x.npy", code=1)
     assert (audited.out, "a replay compares with that one" in audited.err) == ("", True)  # no training is announced
     assert shell("bundle", ws, tmp_path / "bundle").code == 0
-    there = "--receipt", ws / "receipts" / "000001.json", "--bundle", tmp_path / "bundle", "--data"
+    there = "--receipt", receipt_file(ws, 1), "--bundle", tmp_path / "bundle", "--data"
     assert shell("replay", *there, *source, "--json").json["outcome"] == "identical"
     answer = shell("predict", ws, tmp_path / "x.npy", "--json")
     assert answer.code == 0

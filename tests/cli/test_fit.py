@@ -14,8 +14,9 @@ from maxrr.cli.fit import core_of
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.nets import Recipe
 from maxrr.svm import ConvergenceError, LinearSVM
-from maxrr.workspace import Workspace
-from tests.cli.shell import Shell, kinds, model_of
+from maxrr.workspace import Commit, Workspace
+from tests.cli.shell import Shell, kinds, model_of, receipt_file
+from tests.workspace.problems import history_in
 
 QUICK = ("--epochs", 1)
 
@@ -65,7 +66,7 @@ def test_a_head_that_cannot_be_solved_is_an_error_in_words(
     monkeypatch.setattr(LinearSVM, "fit", fails)
     ended = shell("fit", "digits", "--core", "full", *QUICK, "--out", tmp_path / "ws", code=1)
     assert ended.err.splitlines()[-1] == "Error: the head of class 3 is not solved"
-    assert not (tmp_path / "ws" / "workspace.json").exists()
+    assert Commit.last(tmp_path / "ws") is None
 
 
 def test_other_arithmetic_errors_are_faults(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +155,7 @@ def test_bad_options_leave_nothing_behind(
     ended = shell("fit", "digits", "--out", tmp_path / "ws", *options, code=code)
     assert named in ended.err
     assert len(ended.err.splitlines()) == 1
-    assert not (tmp_path / "ws" / "workspace.json").exists()
+    assert Commit.last(tmp_path / "ws") is None
 
 
 def test_fitting_again_keeps_the_key_and_what_was_forgotten(shell: Shell, digits: Path) -> None:
@@ -211,7 +212,7 @@ def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest
     shell(*retrain, *mine)
     assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
     shell("bundle", "ws", "b", *mine)
-    elsewhere = ("replay", "--receipt", "ws/receipts/000001.json", "--bundle", "b", "--data", "digits")
+    elsewhere = ("replay", "--receipt", receipt_file(tmp_path / "ws", 1), "--bundle", "b", "--data", "digits")
     assert "networks_of_my_own:small makes: name it with --network" in shell(*elsewhere, code=1).err
     assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
     assert shell("status", "ws", "--json").json["requests"] == 1
@@ -265,7 +266,7 @@ def test_a_training_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytes
     assert "name it with --train" in shell("replay", "ws", 1, code=1).err
     assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
     shell("bundle", "ws", "b")
-    elsewhere = ("replay", "--receipt", "ws/receipts/000001.json", "--bundle", "b", "--data", "digits")
+    elsewhere = ("replay", "--receipt", receipt_file(tmp_path / "ws", 1), "--bundle", "b", "--data", "digits")
     assert "name it with --train" in shell(*elsewhere, code=1).err
     assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
 
@@ -325,10 +326,11 @@ def test_a_workspace_in_use(shell: Shell, digits: Path) -> None:
 
 
 def test_a_damaged_workspace_is_not_fitted_over(shell: Shell, digits: Path) -> None:
-    root = (digits / "workspace.json").read_bytes()
-    (digits / "workspace.json").write_bytes(root[:-20])
-    assert "workspace.json" in shell("fit", "digits", *QUICK, "--out", digits, code=1).err
-    assert (digits / "workspace.json").read_bytes() == root[:-20]
+    history = history_in(digits)
+    whole = history.read_bytes()
+    history.write_bytes(whole[:-20])
+    assert "there is a workspace" in shell("fit", "digits", *QUICK, "--out", digits, code=1).err
+    assert history.read_bytes() == whole[:-20]
 
 
 def test_a_source_that_is_none(shell: Shell, tmp_path: Path) -> None:
@@ -344,4 +346,4 @@ def test_an_engine_that_there_is_not(shell: Shell, tmp_path: Path, monkeypatch: 
     assert "maxrr[ray]" in shell(*quick, "--engine", "ray", code=1).err
     monkeypatch.setenv("MAXRR_ENGINE", "ray")
     assert "maxrr[ray]" in shell(*quick, code=1).err
-    assert not (tmp_path / "ws" / "workspace.json").exists()
+    assert Commit.last(tmp_path / "ws") is None

@@ -15,6 +15,7 @@ from maxrr.nets import Run, training
 from maxrr.nets.runs import Task
 from maxrr.workspace.store import Store
 from tests.cli.shell import Shell, kinds, model_of
+from tests.workspace.problems import receipts_in
 
 
 def interrupted(arguments: list[object], ready: Callable[[str], bool], log: Path) -> str:
@@ -65,7 +66,7 @@ def test_in_the_middle_of_training_again(shell: Shell, digits: Path, tmp_path: P
     said = interrupted(["unlearn", digits, *asked], lambda log: "training" in log, tmp_path / "log")
     assert said.splitlines()[-1] == "Error: interrupted: nothing was changed, and no record forgotten"
     assert "Traceback" not in said
-    assert (model_of(digits), list(digits.glob("receipts/*"))) == (before, [])
+    assert (model_of(digits), receipts_in(digits)) == (before, [])
     assert kinds(digits)["core"][:2] == core
     assert shell("unlearn", digits, *asked, "--json").json["guarantee"] == "exact-retrain"
 
@@ -74,14 +75,14 @@ def test_after_the_commit_it_says_that_it_is_done(
     shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     def interrupt(store: Store) -> None:
-        if store.unhanded:
+        if store.owed:
             raise KeyboardInterrupt
 
     one = kinds(digits)["free"][0]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.workspace.store.Store.hand_out", interrupt)
+        patch.setattr("maxrr.workspace.store.Store.erase_rows", interrupt)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
     assert "the request was carried out" in ended.err
-    assert "000001.json, once the workspace is opened again, but the interruption came too late" in ended.err
+    assert f"number 1: maxrr receipt show {digits} 1, but the interruption came too late" in ended.err
     assert shell("status", digits, "--json").json["requests"] == 1
     assert one not in kinds(digits)["free"]

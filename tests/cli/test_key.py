@@ -1,6 +1,5 @@
 """`maxrr key`: made once, shown without anything private, succeeded by another."""
 
-import json
 import os
 from pathlib import Path
 
@@ -96,7 +95,7 @@ def test_a_key_that_others_can_read(shell: Shell, tmp_path: Path) -> None:
 
 def test_no_key_is_put_into_a_workspace(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
-    (tmp_path / "ws" / "workspace.json").write_text(json.dumps({"format": "maxrr workspace"}))
+    (tmp_path / "ws" / "history-0123456789abcdef.bin").write_bytes(b"maxrr history 1\n")
     assert "in a workspace" in shell("key", "new", "--key", tmp_path / "ws" / "keys" / "key.pem", code=1).err
     assert not (tmp_path / "ws" / "keys").exists()
 

@@ -9,6 +9,7 @@ from maxrr.evidence import Checkpoint, LogWriter, PublicKeys, SigningKey, make_k
 from tests.cli.shell import Shell
 from tests.evidence import vectors
 from tests.evidence.logs import contents, flipped, log_of, numbers
+from tests.workspace.outside import created
 
 ORIGIN = "example.com/maxrr"
 
@@ -119,9 +120,10 @@ def test_one_of_them_is_not_many(shell: Shell, key: SigningKey, operator: Operat
     assert "older: the log has 1 entry, and had 3." in ended.err
 
 
-def test_a_workspace_is_not_taken_for_a_log(shell: Shell, log: Path, operator: Operator) -> None:
+def test_a_workspace_is_not_taken_for_a_log(shell: Shell, log: Path, operator: Operator, tmp_path: Path) -> None:
     """Where its log was moved into its place, receipts would not be looked at."""
-    (log / "workspace.json").write_text("{}")
-    (log / "receipts-00.jsonl").write_text('{"payload":""}\n')
+    created(tmp_path / "ws", SigningKey.generate())
+    for pattern in ("history-*", "heads-*"):
+        shutil.copy(next((tmp_path / "ws").glob(pattern)), log)
     assert "its log is missing" in shell("log", "verify", log, *operator, code=4).err
     assert "is a file" in shell("log", "verify", log / "checkpoint", *operator, code=1).err

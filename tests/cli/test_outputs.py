@@ -23,7 +23,7 @@ from maxrr.serving.onnx import MODEL_HASH
 from maxrr.unlearning import HandedReceipt, replay_statement
 from maxrr.workspace import Workspace
 from tests.cases import thinned
-from tests.cli.shell import Shell, copy_and_unlearn
+from tests.cli.shell import Shell, copy_and_unlearn, receipt_file
 from tests.cli.test_audit import GONE, audited  # noqa: F401
 from tests.cli.test_replay import replayed
 from tests.cli.tree import LEAVES
@@ -60,6 +60,8 @@ OUTPUTS = {
     "export serving": Output(lambda made, out: ("export", made / "ws", "--serving", out, "--form", "torch")),
     "revocations out": Output(lambda made, out: ("revocations", made / "ws", "--out", out), ("revoked.json",)),
     "demo out": Output(lambda made, out: ("demo", "--out", out.parent), ("demo.html",), "report.html"),
+    "receipt show out": Output(lambda made, out: ("receipt", "show", made / "ws", 1, "--out", out), ("receipt.json",)),
+    "backup to": Output(lambda made, out: ("backup", made / "ws", out)),
     "receipt for out": Output(
         lambda made, out: ("receipt", "for", made / "ws", 1, "--id", GONE[0], "--out", out),
         ("alice.html", "alice.json"),
@@ -76,13 +78,13 @@ READ = {
     "kept", "shown", "newer", "operator", "key",
 }  # fmt: skip
 READ_BY = {
-    "verify file", "page file", "receipt show file", "receipt verify file", "receipt verify statement",
+    "verify file", "page file", "receipt show place", "receipt verify file", "receipt verify statement",
     "log verify place", "log show place",
 }  # fmt: skip
 FILES = (
     "replay.json", "audit.json", "model.bundle", "report.html", "report.json", "model.onnx", "revoked.json",
     "demo.html", "reproduction.html", "alice.html", "alice.json", "key.pem", "key.pub", "operator.pub", "visits.csv",
-    "empty", "receipt.json", "ws/workspace.json", "ws/.maxrr", "rows", "export/model.json",
+    "empty", "receipt.json", "history", "rows", "export/model.json",
 )  # fmt: skip
 
 
@@ -116,7 +118,7 @@ def made(
     request = ("--ids", ",".join(GONE), "--policy", "keep-extractor", "--key", folder / "key.pem")
     ws, key = copy_and_unlearn(fitted_visits, folder, request), SigningKey.load(folder / "key.pem")
     shutil.copy(visits_csv, folder / "visits.csv")
-    shutil.copy(ws / "receipts" / "000001.json", folder / "receipt.json")
+    shutil.copy(receipt_file(ws, 1), folder / "receipt.json")
     handed = HandedReceipt.from_bytes((folder / "receipt.json").read_bytes())
     report = replace(audited, receipt=1, model_hash="0" * 64)  # of another model
     (folder / "report.json").write_text(report.to_json())
@@ -137,12 +139,13 @@ def made(
     for name in ("alice.html", "alice.json"):
         shell("receipt", "for", ws, 1, "--id", GONE[0], "--out", folder / name)
     shutil.copy(next(ws.glob("rows-*")), folder / "rows")
+    shutil.copy(next(ws.glob("history-*")), folder / "history")
     return folder
 
 
 def contents(*folders: Path) -> dict[Path, object]:
     """All that lies in folders, but for locks, which are empty."""
-    paths = [path for folder in folders for path in folder.rglob("*") if path.name not in (".lock", ".turnstile")]
+    paths = [path for folder in folders for path in folder.rglob("*") if path.name != ".lock"]
     return {
         path: path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else None for path in paths
     }
@@ -171,14 +174,14 @@ def victims(output: Output, made: Path, folder: Path) -> Iterator[Path]:
         if name not in output.own:
             yield placed(output, folder / f"copy-{number}", shutil.copy2, made / name)
             yield made / name if output.name.startswith("out") else output.place(made / name)
-    for name in {*output.own, "ws/workspace.json", "key.pem", "visits.csv", "rows"}:
+    for name in {*output.own, "history", "key.pem", "visits.csv", "rows"}:
         yield placed(output, folder / f"link-{name.replace('/', '-')}", link, made / name)
     yield placed(output, folder / "pipe", os.mkfifo)
     yield placed(output, folder / "nothing", link, folder / "nowhere")
     if output.words(made, folder)[0] != "bundle":  # which puts its file into a folder
         yield placed(output, folder / "folder", full_folder)
     (folder / "ws").symlink_to(made / "ws")
-    for place in (made / "ws", made / "ws" / "receipts", made / "ws" / "new", made / "export", folder / "ws"):
+    for place in (made / "ws", made / "ws" / "log", made / "ws" / "new", made / "export", folder / "ws"):
         yield output.place(place)
 
 

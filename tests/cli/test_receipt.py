@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.unlearning import Receipt
-from tests.cli.shell import Shell, copy_and_unlearn, kinds
+from tests.cli.shell import Shell, copy_and_unlearn, kinds, receipt_file
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def answered(fitted_digits: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def test_a_receipt_in_words(shell: Shell, answered: Path) -> None:
-    path = answered / "receipts" / "000002.json"
+    path = receipt_file(answered, 2)
     receipt = Receipt.from_json(path.read_text(encoding="utf-8"))
     shown = shell("receipt", "show", path).out
     assert shown == f"{receipt}\n"
@@ -33,7 +33,7 @@ def test_a_receipt_in_words(shell: Shell, answered: Path) -> None:
 
 
 def test_receipts_that_hold(shell: Shell, answered: Path) -> None:
-    first, second = (answered / "receipts" / f"00000{number}.json" for number in (1, 2))
+    first, second = (receipt_file(answered, number) for number in (1, 2))
     assert shell("receipt", "verify", first, "--json").json["holds"] is True
     assert "yes" in shell("receipt", "verify", second, "--workspace", answered).out
 
@@ -41,12 +41,12 @@ def test_receipts_that_hold(shell: Shell, answered: Path) -> None:
 def test_whether_a_record_is_on_a_receipt(shell: Shell, digits: Path) -> None:
     one, other = kinds(digits)["free"][:2]
     shell("unlearn", digits, "--ids", one, "--yes")
-    verify = ("receipt", "verify", digits / "receipts" / "000001.json", "--workspace", digits)
+    verify = ("receipt", "verify", receipt_file(digits, 1), "--workspace", digits)
     assert f"record {one} is among the forgotten ones" in shell(*verify, "--id", one).out
     assert "its tombstone is not on the receipt" in shell(*verify, "--id", other, code=4).out
     assert "--workspace" in shell(*verify[:3], "--id", one, code=2).err
     shell("unlearn", digits, "--ids", one, "--yes")
-    again = (*verify[:2], digits / "receipts" / "000002.json", *verify[3:])
+    again = (*verify[:2], receipt_file(digits, 2), *verify[3:])
     assert f"record {one} had been forgotten or replaced before" in shell(*again, "--id", one).out
 
 
@@ -82,7 +82,7 @@ HEAD = {"class_hmac": "0" * 64, "decided": True, "error": 1e-15}
 def test_receipts_that_contradict_themselves(
     shell: Shell, answered: Path, tmp_path: Path, change: dict[str, object], said: str
 ) -> None:
-    fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    fields = json.loads((receipt_file(answered, 1)).read_text(encoding="utf-8"))
     forged = tmp_path / "forged.json"
     forged.write_text(json.dumps(fields | change))
     assert said in shell("receipt", "verify", forged, code=4).out
@@ -93,7 +93,7 @@ def test_receipts_that_contradict_themselves(
 def test_a_number_written_otherwise_is_no_receipt_that_was_handed_out(
     shell: Shell, answered: Path, tmp_path: Path
 ) -> None:
-    text = (answered / "receipts" / "000002.json").read_text(encoding="utf-8")
+    text = (receipt_file(answered, 2)).read_text(encoding="utf-8")
     changed = tmp_path / "changed.json"
     changed.write_text(text.replace('"C":1.0,', '"C":1,'), encoding="utf-8")
     checks = shell("receipt", "verify", changed, "--workspace", answered, "--json", code=4).json["checks"]
@@ -102,7 +102,7 @@ def test_a_number_written_otherwise_is_no_receipt_that_was_handed_out(
 
 
 def test_a_claim_that_is_no_larger_than_the_heads_carry_holds(shell: Shell, answered: Path, tmp_path: Path) -> None:
-    fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    fields = json.loads((receipt_file(answered, 1)).read_text(encoding="utf-8"))
     heads = [HEAD, HEAD | {"decided": False, "error": 3.11e-12}]
     path = tmp_path / "receipt.json"
     path.write_text(json.dumps(fields | {"heads": heads, "bytes_claim": "within 3.2e-12"}))

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from maxrr.data import load
-from tests.cli.shell import Shell, kinds, model_of
+from tests.cli.shell import Shell, kinds, model_of, receipt_file
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_an_image_and_its_pixels_are_the_same_record(
     assert receipt["guarantee"] == "exact-refit"
     again = shell("replace", digits, one, "--npy", tmp_path / "corrected.npy", "--yes", code=1)
     assert "just so already" in again.err
-    verify = ("receipt", "verify", digits / "receipts" / "000001.json", "--workspace", digits, "--id", one, "--json")
+    verify = ("receipt", "verify", receipt_file(digits, 1), "--workspace", digits, "--id", one, "--json")
     assert shell(*verify).json["checks"][-1] == {
         "claim": f"record {one} is among the replaced ones: another is in its place", "wrong": ""
     }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from maxrr.unlearning import Bundle, Replay
 from maxrr.workspace import Workspace
-from tests.cli.shell import Shell, copy_and_unlearn, kinds
+from tests.cli.shell import Shell, copy_and_unlearn, kinds, receipt_file
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def replayed(outcome: str, comparison: str = "identical") -> Replay:
 @pytest.mark.usefixtures("here")
 def test_a_replay_of_the_present_state(shell: Shell, answered: Path) -> None:
     shell("unlearn", answered, "--ids", kinds(answered)["free"][0], "--yes")
-    shown = shell("replay", answered, answered / "receipts" / "000001.json", code=5).out
+    shown = shell("replay", answered, receipt_file(answered, 1), code=5).out
     assert "superseded" in shown
     assert "its present state" in shown
     assert "extractor and heads: identical" in shown
@@ -58,7 +58,7 @@ def test_exit_codes(
 
 @pytest.mark.usefixtures("here")
 def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path, tmp_path: Path) -> None:
-    bundle, receipt = tmp_path / "model.bundle", answered / "receipts" / "000001.json"
+    bundle, receipt = tmp_path / "model.bundle", receipt_file(answered, 1)
     assert "Keep it from the public" in shell("bundle", answered, bundle).out
     assert bundle.stat().st_mode & 0o077 == 0
     found = shell("replay", "--receipt", receipt, "--bundle", bundle, "--data", "digits", "--json").json
@@ -71,7 +71,7 @@ def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path,
 
 def test_records_that_the_model_does_not_know_refute_a_receipt(shell: Shell, answered: Path, tmp_path: Path) -> None:
     """As where somebody has left records out, and no tombstone says that they were forgotten."""
-    bundle, receipt = tmp_path / "model.bundle", answered / "receipts" / "000001.json"
+    bundle, receipt = tmp_path / "model.bundle", receipt_file(answered, 1)
     shell("bundle", answered, bundle)
     replace(Bundle.load(bundle), tombstones=frozenset()).save(bundle)
     ended = shell("replay", "--receipt", receipt, "--bundle", bundle, "--data", "digits", code=4)
@@ -83,7 +83,7 @@ def test_a_bundle_may_be_a_folder(
     shell: Shell, answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed("identical"))
-    receipt = answered / "receipts" / "000001.json"
+    receipt = receipt_file(answered, 1)
     for place in (f"{tmp_path}/new/", tmp_path / "new"):  # the second time it is there
         assert shell("bundle", answered, place, "--json").json["path"] == str(tmp_path / "new" / "model.bundle")
     assert (tmp_path / "new").stat().st_mode & 0o077 == 0
@@ -123,7 +123,7 @@ def test_a_workspace_has_no_use_for_the_options_of_a_file(shell: Shell, answered
 
 
 def test_only_receipts_that_were_handed_out(shell: Shell, answered: Path, tmp_path: Path) -> None:
-    fields = json.loads((answered / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    fields = json.loads((receipt_file(answered, 1)).read_text(encoding="utf-8"))
     other = tmp_path / "other.json"
     for change in ({"model_after": "0" * 64}, {"number": 7}):
         other.write_text(json.dumps(fields | change))
@@ -143,7 +143,7 @@ def test_a_bundle_is_written_over_nothing_but_a_bundle(shell: Shell, answered: P
     table.write_text("precious")
     assert "is not a bundle" in shell("bundle", answered, table, code=1).err
     assert table.read_text() == "precious"
-    assert "in a workspace" in shell("bundle", answered, answered / "workspace.json", code=1).err
+    assert "in a workspace" in shell("bundle", answered, answered / "bundle", code=1).err
     assert "in a workspace" in shell("export", answered, answered / "model.onnx", code=1).err
     shell("status", answered)
     for _ in range(2):

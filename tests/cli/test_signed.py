@@ -9,7 +9,7 @@ import pytest
 from maxrr.evidence import Envelope, PublicKeys, SigningKey, make_key, rotate_key
 from maxrr.unlearning import HandedReceipt, replay_statement
 from maxrr.workspace import Workspace
-from tests.cli.shell import Shell, copy_and_unlearn, kinds
+from tests.cli.shell import Shell, copy_and_unlearn, kinds, receipt_file
 from tests.cli.test_replay import replayed
 from tests.plain_receipts import receipt
 
@@ -139,7 +139,7 @@ def test_a_replay_is_signed_whatever_came_out(
     sign = ("--statement", file, "--key", tmp_path / "key.pem")
     for _ in range(2):  # an earlier statement is replaced
         shell("replay", answered, 1, *sign, code=code)
-    path = answered / "receipts" / "000001.json"
+    path = receipt_file(answered, 1)
     handed = HandedReceipt.from_bytes(path.read_bytes())
     statement = Envelope.from_bytes(file.read_bytes()).verify(PublicKeys.load(operator[1]).keys)
     assert statement == replay_statement(replayed(result), handed)

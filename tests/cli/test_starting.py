@@ -9,7 +9,7 @@ import pytest
 from maxrr.evidence import LogWriter, SigningKey, make_key
 from maxrr.unlearning import HandedReceipt
 from tests.cases import some, thinned
-from tests.cli.shell import Shell, kinds
+from tests.cli.shell import Shell, kinds, receipt_file
 from tests.plain_receipts import receipt
 
 SLOW = {"torch", "sklearn", "scipy", "pandas", "matplotlib", "PIL", "jinja2", "onnxruntime"}
@@ -45,7 +45,7 @@ def test_help_and_version(command: tuple[str, ...]) -> None:
 
 def test_a_receipt(shell: Shell, digits: Path) -> None:
     shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes")
-    assert imported("receipt", "show", digits / "receipts" / "000001.json") & (SLOW | ARRAYS) == set()
+    assert imported("receipt", "show", receipt_file(digits, 1)) & (SLOW | ARRAYS) == set()
 
 
 def test_keys_and_logs(tmp_path: Path) -> None:

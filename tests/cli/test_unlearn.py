@@ -10,8 +10,9 @@ from maxrr.cli.options import Policy
 from maxrr.unlearning import Receipt
 from maxrr.unlearning.requests import KEEP, REFUSE, RETRAIN
 from maxrr.workspace import Workspace
-from tests.cli.shell import Shell, kinds, model_of
+from tests.cli.shell import Shell, kinds, model_of, receipt_file
 from tests.cli.terminal import Terminal
+from tests.workspace.problems import receipts_in
 
 
 def joined(ids: list[int]) -> str:
@@ -33,12 +34,12 @@ def test_the_plan_is_what_is_done(shell: Shell, digits: Path, kind: str, policy:
     plan = shell("plan", digits, *asked, "--json").json
     assert model_of(digits) == before
     done = shell("unlearn", digits, *asked, "--yes")
-    receipt = Receipt.from_json((digits / "receipts" / "000001.json").read_text(encoding="utf-8"))
+    receipt = Receipt.from_json((receipt_file(digits, 1)).read_text(encoding="utf-8"))
     assert (plan["guarantee"], plan["refusal"]) == (receipt.guarantee, None)
     assert receipt.guarantee == guarantee
     assert (receipt.records_before, receipt.records_after) == (1420, 1417)
     assert (receipt.model_before == receipt.model_after) == (model_of(digits) == before)
-    said = [guarantee, receipt.reason, before[:12], model_of(digits)[:12], str(digits / "receipts" / "000001.json")]
+    said = [guarantee, receipt.reason, before[:12], model_of(digits)[:12], f"maxrr receipt show {digits} 1"]
     assert [words for words in said if words not in done.out] == []
     assert ("An audit is due" in done.out) == (guarantee == "approximate-refit")
 
@@ -50,7 +51,7 @@ def test_ids_may_be_repeated(shell: Shell, digits: Path) -> None:
     assert "exact-refit" in shown
     receipt = shell("unlearn", digits, "--ids", f"{one}, {other}", "--yes", "--json").json
     assert (receipt["influential"], receipt["records_after"]) == (2, 1418)
-    assert Receipt.from_json((digits / "receipts" / "000001.json").read_text(encoding="utf-8")).number == 1
+    assert Receipt.from_json((receipt_file(digits, 1)).read_text(encoding="utf-8")).number == 1
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_refusals(shell: Shell, digits: Path, ids: list[str], options: tuple[str
     ended = shell("unlearn", digits, "--ids", joined(named), *options, "--yes", code=3)
     assert (said in ended.err, len(ended.err.splitlines()), ended.out) == (True, 1, "")
     assert model_of(digits) == before
-    assert not list(digits.glob("receipts/*"))
+    assert not receipts_in(digits)
 
 
 def test_what_could_be_asked_for_instead_is_told_to_programs(shell: Shell, digits: Path) -> None:
@@ -120,7 +121,7 @@ def test_somebody_is_asked(
     ended = shell("unlearn", digits, "--ids", one, code=code)
     assert "Forget these records for good? [y/N]" in ended.err
     assert "exact-untouched" in ended.out
-    assert len(list(digits.glob("receipts/*"))) == (code == 0)
+    assert len(receipts_in(digits)) == (code == 0)
 
 
 @pytest.mark.parametrize("how", [(), ("--json",)], ids=["people", "programs"])
@@ -132,7 +133,7 @@ def test_nobody_can_be_asked(shell: Shell, digits: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     ended = shell("unlearn", digits, "--ids", one, *how, code=2)
     assert ("--yes" in ended.err, ended.out) == (True, "")
-    assert not list(digits.glob("receipts/*"))
+    assert not receipts_in(digits)
 
 
 def test_what_was_shown_is_what_is_done(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +159,7 @@ def test_a_plan_that_is_stale_is_refused(shell: Shell, digits: Path, monkeypatch
     monkeypatch.setattr(Workspace, "plan", lambda *_, **__: plan)
     ended = shell("unlearn", digits, "--ids", one, "--yes", code=3)
     assert "Nothing was changed: plan again" in ended.err
-    assert len(list(digits.glob("receipts/*"))) == 1
+    assert len(receipts_in(digits)) == 1
 
 
 # What is needed for it
@@ -190,7 +191,7 @@ def test_a_workspace_in_use_or_missing(shell: Shell, digits: Path, command: str)
         else:  # who only reads waits for nobody
             shell(command, digits, *asked, "--wait", 0)
     assert "is not a workspace" in shell(command, digits / "nowhere", *asked, code=1).err
-    assert "is not a workspace" in shell(command, digits / "workspace.json", *asked, code=1).err
+    assert "is not a workspace" in shell(command, receipt_file(digits, 1), *asked, code=1).err
 
 
 def test_words_are_those_of_the_library() -> None:

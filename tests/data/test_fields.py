@@ -127,7 +127,7 @@ def test_an_array_for_each_input_in_a_file(tmp_path):
         load_by_rows(path)
 
 
-@pytest.mark.parametrize("facts", ["<U9", "O", "<M8[s]", "<c16", [["a", "<f4", [2]], ["b", "<U9", [1]]]])
+@pytest.mark.parametrize("facts", ["<U9", "O", "<M8[s]", "<c16", (("a", "<f4", (2,)), ("b", "<U9", (1,)))])
 def test_what_is_stored_is_a_type_of_numbers(facts):
     with pytest.raises(ValueError, match="no numbers"):
         from_facts(facts)

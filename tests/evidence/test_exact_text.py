@@ -3,13 +3,14 @@
 import base64
 import json
 import math
+from typing import TypedDict
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.exact_text import canonical_json, exactly, from_base64, read_json, to_base64
+from maxrr.evidence.exact_text import Bytes32, canonical_json, from_base64, read_as, read_json, to_base64
 from tests.cases import examples
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -62,11 +63,22 @@ def test_what_programs_read_differently_is_refused(text):
         read_json(text, "it")
 
 
+class Form(TypedDict):
+    a: int
+
+
 def test_fields_are_these_and_no_others():
-    assert exactly({"a": 1}, ["a"], "it") == {"a": 1}
-    for value, message in [({"a": 1, "b": 2}, "not known here: 'b'"), ({}, "no field 'a'"), ([], "not a JSON object")]:
-        with pytest.raises(EvidenceError, match=message):
-            exactly(value, ["a"], "it")
+    assert read_as(Form, {"a": 1}, "the form") == {"a": 1}
+    for value, message in [({"a": 1, "b": 2}, "not known here: 'b'"), ({}, "no field 'a'"), ([], "not an object")]:
+        with pytest.raises(EvidenceError, match=f"^the form is not as it must be: .*{message}"):
+            read_as(Form, value, "the form")
+
+
+@pytest.mark.parametrize("said", ["ab" * 31, "ab" * 33, "AB" * 32, "ab" * 31 + "a\n", "٠" * 64, 7, None])
+def test_hashes_are_64_digits(said):
+    assert read_as(tuple[Bytes32, ...], ["ab" * 32], "it") == (b"\xab" * 32,)
+    with pytest.raises(EvidenceError, match=r"\[0\] is "):
+        read_as(tuple[Bytes32, ...], [said], "it")
 
 
 @given(st.binary(max_size=40))
@@ -75,9 +87,7 @@ def test_base64(data):
     assert from_base64(to_base64(data), "it") == data
 
 
-@pytest.mark.parametrize(
-    "text", ["AQI", "AQJ=", "AQ I=", "AQI=\n", "AQI==", "_w==", "é", "A", "=", "AQI=AQI=", 7, None]
-)
+@pytest.mark.parametrize("text", ["AQI", "AQJ=", "AQ I=", "AQI=\n", "AQI==", "_w==", "é", "A", "=", "AQI=AQI="])
 def test_base64_in_another_form_is_refused(text):
     with pytest.raises(EvidenceError, match=r"^it "):
         from_base64(text, "it")

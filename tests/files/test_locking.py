@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-from maxrr.files import Lock, enter
+from maxrr.files import Lock
 
 HOLDER = """
 import sys
-from maxrr.files import Lock, enter
+from maxrr.files import Lock
 lock = Lock(sys.argv[1], shared=sys.argv[2] == "shared")
 print("held", flush=True)
 for line in sys.stdin:
@@ -186,72 +186,3 @@ def test_a_child_neither_holds_nor_frees_what_its_parent_holds(path):
     assert not free(path)
     lock.release()
     assert free(path)
-
-
-# The turnstile
-
-
-@pytest.fixture
-def gate(tmp_path):
-    return tmp_path / ".lock", tmp_path / ".turnstile"
-
-
-def test_the_turnstile_is_passed_and_left(gate):
-    for shared in (True, False):
-        lock = enter(*gate, shared=shared)
-        assert free(gate[1])
-        assert not free(gate[0])
-        lock.release()
-        assert free(gate[0])
-
-
-def test_who_waits_alone_goes_before_who_comes_later(gate):
-    reading = enter(*gate, shared=True)
-    writing = []
-    thread = threading.Thread(target=lambda: writing.append(enter(*gate, wait=60.0)))
-    thread.start()
-    while free(gate[1]):
-        time.sleep(0.001)
-    with pytest.raises(BlockingIOError):
-        enter(*gate, shared=True)
-    reading.release()
-    thread.join()
-    assert not free(gate[0], shared=True)
-    writing[0].release()
-    enter(*gate, shared=True).release()
-
-
-def test_many_who_share_do_not_starve_one(gate):
-    """Seven of them, who hold it nearly always: without a turnstile it would never be free."""
-    over, opened = threading.Event(), []
-
-    def read():
-        while not over.is_set():
-            with contextlib.suppress(BlockingIOError):
-                lock = enter(*gate, shared=True, wait=10.0)
-                time.sleep(0.05)
-                lock.release()
-
-    threads = [threading.Thread(target=read) for _ in range(7)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(3):
-            started = time.monotonic()
-            enter(*gate, wait=30.0).release()
-            opened.append(time.monotonic() - started)
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-    assert max(opened) < 10.0
-
-
-def test_who_gives_up_leaves_the_turnstile(gate):
-    reading = enter(*gate, shared=True)
-    before = len(os.listdir("/dev/fd"))
-    with pytest.raises(BlockingIOError):
-        enter(*gate, wait=0.1)
-    assert free(gate[1])
-    assert len(os.listdir("/dev/fd")) == before
-    reading.release()

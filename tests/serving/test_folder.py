@@ -313,7 +313,7 @@ def forged(folder, **changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"version": 1}, {"format": "other"}, {"file": "../../etc/passwd"}, {"file": "model-0123456789abcdef.onnx"},
+        {"version": 2}, {"format": "other"}, {"file": "../../etc/passwd"}, {"file": "model-0123456789abcdef.onnx"},
         {"file": 3}, {"form": "pickle"}, {"form": "onnx"}, {"classes": ["one"]}, {"classes": "abc"}, {"dtype": "O"},
         {"dtype": "nothing"}, {"dtype": [["a"]]}, {"dtype": [1]}, {"shape": [5, 2]}, {"shape": [-1]}, {"shape": [True]},
         {"classes": ["a", "b", "c", "d"]}, {"more": 1}, {"sha256": None}, {"requests": -1}, {"export": "x"},

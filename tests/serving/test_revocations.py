@@ -164,7 +164,7 @@ def test_without_a_list_at_the_start_nothing_is_answered(workspace, tmp_path, pu
     with pytest.raises(RevocationsUnread, match="No such file"):
         load(tmp_path / "model", revocations=tmp_path / "nowhere.json")
     published().write_text("{}")
-    with pytest.raises(RevocationsUnread, match="no list of revocations"):
+    with pytest.raises(RevocationsUnread, match="not in the format 'maxrr revocations'"):
         load(tmp_path / "model", revocations=tmp_path / "revoked.json")
 
 

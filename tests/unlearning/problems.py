@@ -203,7 +203,7 @@ def parts(extractor, head, class_names):
 def parts_of(model):
     """Those of a model."""
     bundle = model.bundle()
-    assert bundle.model_hash == model.model_hash_
+    assert bundle.facts.model_hash == model.model_hash_
     assert np.array_equal(bundle.weights, model.heads_.coef_)
     names = digits().class_names if is_digits(model) else (*table().class_names, NEW_CLASS)
     return parts(model.extractor_, model.heads_, names)

@@ -15,7 +15,7 @@ from maxrr.nets import MLP
 from maxrr.unlearning import replay
 from maxrr.unlearning.consistency import contradictions, differences
 from tests.unlearning.problems import core_of, fresh, table, table_model
-from tests.unlearning.test_replaying import handed_in, retrained
+from tests.unlearning.test_replaying import handed_in, retrained, told
 
 CORE = HashCore(0.5, key="house")
 
@@ -96,8 +96,8 @@ def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
 
     names = (bundle.classes[1], bundle.classes[0], *bundle.classes[2:])
     swapped = replace(bundle, classes=names)
-    hash_ = model_hash(bundle.layers, swapped.extractor, names, bundle.weights, bundle.intercepts)
-    swapped = replace(swapped, model_hash=hash_)
+    hash_ = model_hash(bundle.facts.layers, swapped.extractor, names, bundle.weights, bundle.intercepts)
+    swapped = told(swapped, model_hash=hash_)
     replayed = replay(*handed_in(receipt, swapped), retained)
     assert replayed.outcome == "different"  # each head was given the name of another
     ranking = FrequencyCore(40)

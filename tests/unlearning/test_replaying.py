@@ -28,20 +28,25 @@ def retrained():
     return model.unlearn(ids, core_policy="retrain"), model.bundle(), table().without(ids)
 
 
+def told(bundle, **facts):
+    """The bundle as if other facts were so."""
+    return replace(bundle, facts=replace(bundle.facts, **facts))
+
+
 def hashed_again(bundle):
     """The bundle with the hash of the weights that it has: as a forger would hand it in."""
-    hash_ = model_hash(bundle.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
-    return replace(bundle, model_hash=hash_)
+    hash_ = model_hash(bundle.facts.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
+    return told(bundle, model_hash=hash_)
 
 
 def handed_in(receipt, bundle, **changes):
     """A receipt that says of the model what the bundle does, and a bundle that says it was handed out: by a forger."""
     heads = bundle.classes if len(bundle.classes) > 2 else bundle.classes[1:]
     said = {
-        "model_after": keyed_hash(bundle.key, b"model", bundle.model_hash),
+        "model_after": keyed_hash(bundle.key, b"model", bundle.facts.model_hash),
         "heads": [
-            HeadCertificate.of(class_hmac(bundle.key, name), certificate)
-            for name, certificate in zip(heads, bundle.certificates, strict=True)
+            HeadCertificate.of(class_hmac(bundle.key, name), head.certificate)
+            for name, head in zip(heads, bundle.facts.heads, strict=True)
         ],
         "environment": asdict(bundle.blueprint.environment), "seed": bundle.blueprint.seed,
     }  # fmt: skip
@@ -171,7 +176,7 @@ def test_weights_that_do_not_have_the_hash_are_refused():
     receipt, bundle, retained = retrained()
     other = "0" * 64
     with pytest.raises(ValueError, match="hash"):
-        replay(replace(receipt, model_after=other), replace(bundle, model_hash=other), retained)
+        replay(replace(receipt, model_after=other), told(bundle, model_hash=other), retained)
     with pytest.raises(ValueError, match="hash"):
         replay(receipt, replace(bundle, extractor=weights_changed(bundle.extractor)), retained)
     with pytest.raises(ValueError, match="hash"):
@@ -255,11 +260,13 @@ def test_features_that_the_extractor_does_not_make_are_found(here):
 def undecided(bundle, *heads, **errors):
     """The bundle as if some heads were known only up to these errors."""
     errors = {"weight_error": 2.5e-12, "bias_error": 1e-12} | errors
-    certificates = [
-        replace(certificate, decided=False, error=1e-9, **errors) if head in heads else certificate
-        for head, certificate in enumerate(bundle.certificates)
+    found = [
+        replace(head, certificate=replace(head.certificate, decided=False, error=1e-9, **errors))
+        if number in heads
+        else head
+        for number, head in enumerate(bundle.facts.heads)
     ]
-    return replace(bundle, certificates=tuple(certificates))
+    return told(bundle, heads=tuple(found))
 
 
 def nudged(receipt, bundle, head, weight=0.0, bias=0.0):
@@ -324,7 +331,7 @@ def test_wide_certificates_prove_nothing(here, errors):
 def test_certificates_for_other_heads_are_refused():
     receipt, bundle, retained = retrained()
     with pytest.raises(ValueError, match="one certificate for each head"):
-        replay(receipt, replace(bundle, certificates=bundle.certificates[:-1]), retained)
+        replay(receipt, told(bundle, heads=bundle.facts.heads[:-1]), retained)
 
 
 def test_bytes_of_another_form_are_not_compared(here):

@@ -75,7 +75,7 @@ def test_a_replay_checks_it(here, tmp_path):
     retained = records.without(influential[:1])
     model.bundle().save(tmp_path / "bundle")
     bundle = Bundle.load(tmp_path / "bundle", train=trainings.by_adamw)
-    assert bundle.adopted
+    assert bundle.facts.adopted
     replayed = replay(receipt, bundle, retained)
     assert (replayed.outcome, replayed.made_again) == (Outcome.identical, "extractor and heads")
     assert ADOPTED not in replayed.not_covered

@@ -18,10 +18,9 @@ import torch
 from maxrr.core import HashCore
 from maxrr.evidence import Log, SigningKey, check_log
 from maxrr.nets import MLP
+from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import Commit, Workspace, WorkspaceError
 from maxrr.workspace.names import origin_of
-from maxrr.workspace.ownership import Marker
-from maxrr.workspace.signed_receipts import KeptReceipt
 from tests.unlearning.problems import fresh
 from tests.workspace.disk import forked
 from tests.workspace.faults import Points, die
@@ -36,9 +35,12 @@ from tests.workspace.problems import (
     copied,
     facts,
     found,
+    history_in,
     kinds,
     named,
     needles,
+    receipts_in,
+    token_of,
 )
 
 HEX = "0123456789abcdef"
@@ -111,19 +113,18 @@ class Scenario:
             self.key,
             only={"overwrite"},
         )
-        token = Marker.read(self.template).token
+        token = token_of(self.template)
         (self.template / f"ranking-{token}-0").mkdir()
         rubbish = (
             f".maxrr-{HEX}.tmp",
             f"heads-{token}-{HEX}.safetensors",
-            f"receipt-{token}-7.json",
-            f"journal-{token}-9.bin",
+            f"rows-{token}-9.bin",
             f"ranking-{token}-0/votes-1.npz",
         )
         for name in rubbish:
             (self.template / name).write_bytes(b"left behind")
-        for name in ("rows-*.bin", "receipts-*.jsonl", "tombstones-*.bin", "proofs-*.bin", f"journal-{token}-1.bin"):
-            with open(next(self.template.glob(name)), "ab") as file:
+        for path in (self.template / f"rows-{token}-1.bin", history_in(self.template)):
+            with open(path, "ab") as file:
                 file.write(b"half")
 
     def run(self, stride):
@@ -182,7 +183,7 @@ class Creation:
         try:
             opened, there = Workspace.open(folder, signing_key=KEY), True
         except WorkspaceError:
-            assert not (folder / "workspace.json").exists(), f"a workspace that cannot be opened at point {point}"
+            assert Commit.last(folder) is None, f"a workspace that cannot be opened at point {point}"
             opened, there = Workspace.create(folder, OTHER, RECORDS, signing_key=KEY), False
         with opened as workspace:
             assert workspace.status().records == len(RECORDS)
@@ -195,10 +196,9 @@ def logged(folder):
     """How many receipts are in the log: each once, in their order. All of its hashes are computed again."""
     if not (folder / "log" / "checkpoint").exists():
         return 0
-    checkpoint = check_log(folder / "log", origin_of(Marker.read(folder).token), [KEY.public])
-    lines = next(folder.glob("receipts-*.jsonl")).read_bytes().split(b"\n")
-    entries = [KeptReceipt.read(line).logged for line in lines[: checkpoint.size]]
-    assert list(Log(folder / "log", checkpoint).entries()) == entries
+    checkpoint = check_log(folder / "log", origin_of(token_of(folder)), [KEY.public])
+    entries = [HandedReceipt.from_bytes(each).sha256 for each in receipts_in(folder)[: checkpoint.size]]
+    assert [entry.hex() for entry in Log(folder / "log", checkpoint).entries()] == entries
     return checkpoint.size
 
 

@@ -1,7 +1,7 @@
 """Records, models that are kept in folders, and what is compared of them."""
 
 import functools
-import hmac
+import hashlib
 import json
 import os
 import shutil
@@ -11,15 +11,18 @@ from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
+import safetensors.numpy
 import torch
+from safetensors import safe_open
 from torch import nn
 
 from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
-from maxrr.files.strict_json import json_digest
 from maxrr.nets import MLP
+from maxrr.unlearning.facts import Words
 from maxrr.workspace import Workspace, seen
-from maxrr.workspace.journal import Frame, Journal, split
+from maxrr.workspace.entries import Answered, kept_in, request_entry
+from maxrr.workspace.history import HEADER, Frame, History, frames_in
 from tests.unlearning.problems import NEW_CLASS, digits, fresh, table
 
 KEY = "house"
@@ -33,30 +36,77 @@ NEWCOMERS = Dataset(  # records that are added, one of a new class
 )  # fmt: skip
 
 
-def write_root(folder, body, key=None):
-    """Put this into `workspace.json` with its hash; and with a seal, as one could who has read the key.
-
-    The journal then goes on from this seal.
-    """
-    body = {name: value for name, value in body.items() if name not in ("hmac", "sha256")}
-    if key is None:
-        (secrets,) = folder.glob("secrets-*.json")
-        key = bytes.fromhex(json.loads(secrets.read_text())["key"])
-    if key:
-        said = f"workspace.json {json_digest(body)}"
-        body["hmac"] = hmac.new(key, said.encode(), "sha256").hexdigest()
-        for path in folder.glob("journal-*.bin"):
-            resealed(path, key, body["hmac"])
-    (folder / "workspace.json").write_text(json.dumps({**body, "sha256": json_digest(body)}))
+def history_in(folder):
+    (path,) = folder.glob("history-*.bin")
+    return path
 
 
-def resealed(path, key, seal):
-    """The same frames in a journal that goes on from another seal."""
-    frames = [Frame.from_bytes(payload) for payload, _ in split(path, path.read_bytes())]
-    journal = Journal(path, key, seal)
-    journal.create()
+def token_of(folder):
+    return history_in(folder).stem.removeprefix("history-")
+
+
+def key_in(folder):
+    (secrets,) = folder.glob("secrets-*.json")
+    return bytes.fromhex(json.loads(secrets.read_text())["key"])
+
+
+def rewrite_frames(folder, change, key=None):
+    """Change the frames of a history, each as a dict, and write them anew, as one could who has read the key."""
+    path, key = history_in(folder), key_in(folder) if key is None else key
+    frames = [vars(frame).copy() for frame in frames_in(path)]
+    change(frames)
+    history = History(path, key)
+    path.write_bytes(HEADER)
+    history.in_doubt = False
     for frame in frames:
-        journal.append(frame)
+        history.append(Frame(**frame))
+
+
+def receipts_in(folder):
+    """All receipts in a history, as they were handed out."""
+    return [kept.receipt for kept in kept_in(frames_in(history_in(folder)))]
+
+
+def write_receipts(folder, receipts):
+    """Put others in their place, as one could who has read the key."""
+
+    def change(frames):
+        answered = [Answered("0" * 64, bytes(32), (0, len(each)), (0, 0)) for each in receipts]
+        for frame in frames:
+            frame.update(entries=b"", receipts=b"", proofs=b"")
+        frames[-1].update(entries=b"".join(map(request_entry, answered)), receipts=b"".join(receipts))
+
+    rewrite_frames(folder, change)
+
+
+def facts_of(folder):
+    """The facts and the words that lie beside the heads, all by their names."""
+    (path,) = folder.glob("heads-*.safetensors")
+    said = safe_open(path, "np").metadata()
+    facts, words = (json.loads(said[name]) for name in ("facts", "words"))
+    return facts | words if isinstance(facts, dict) else facts
+
+
+def rewrite_facts(folder, facts, key=None):
+    """Say something else beside the heads, with hashes that belong to it, as one could who has read the key."""
+    (path,) = folder.glob("heads-*.safetensors")
+    arrays = safetensors.numpy.load(path.read_bytes())
+    said = {"facts": facts, "words": facts}  # whatever it is
+    if isinstance(facts, dict):
+        words = {name: facts[name] for name in facts if name in Words.__annotations__}
+        said = {"facts": {name: facts[name] for name in facts if name not in words}, "words": words}
+    content = safetensors.numpy.save(arrays, metadata={name: json.dumps(part) for name, part in said.items()})
+    digest, token = hashlib.sha256(content).hexdigest(), path.name.split("-")[1]
+    path.unlink()
+    name = f"heads-{token}-{digest[:16]}.safetensors"
+    (folder / name).write_bytes(content)
+
+    def renamed(frames):
+        base = [frame["base"] for frame in frames if frame["base"] is not None][-1]
+        base["files"] = {each: known for each, known in base["files"].items() if not each.startswith("heads")}
+        base["files"][name] = digest
+
+    rewrite_frames(folder, renamed, key)
 
 
 def wide():
@@ -180,11 +230,9 @@ def contents(folder):
 def belongs(folder):
     """The names of all files that the present state of a workspace has."""
     with Workspace.open(folder, read_only=True) as workspace:
-        store, root = workspace._store, workspace._store.root
-        receipts = {f"receipts/{number:06d}.json" for number in range(1, workspace.status().requests + 1)}
-        grown = {file.path.name for file in (store.journal, *store.growing.values())}
+        root = workspace._store.root
     log = {name for name in contents(folder) if name.startswith("log/") and ".tmp" not in name} if root.keys else set()
-    return {*root.files, root.rows.file, *grown, *receipts, *log, "workspace.json", ".maxrr", ".lock", ".turnstile"}
+    return {*root.files, root.rows.file, history_in(folder).name, *log, ".lock"}
 
 
 def copied(folder, to):

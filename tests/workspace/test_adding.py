@@ -153,7 +153,7 @@ def test_nothing_is_left_of_an_addition_that_failed(workspace, folder, monkeypat
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.workspace.commits.write_atomically", full)
+        patch.setattr("maxrr.workspace.store.write_atomically", full)
         with pytest.raises(OSError, match="No space"):
             workspace.add(NEWCOMERS)
     assert (contents(folder), workspace.model_hash_) == (before, state)

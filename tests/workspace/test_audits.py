@@ -1,16 +1,25 @@
 """What a workspace keeps for audits: which test records were set aside, and how often a receipt was audited."""
 
 import copy
-import json
 import threading
 from unittest import mock
 
 import pytest
 
 from maxrr.audit.auditing import count_audit
-from maxrr.unlearning.set_aside import SetAside
-from maxrr.workspace import Workspace, WorkspaceError, audits
-from tests.workspace.problems import cases, contents, found, kinds, needles, write_root
+from maxrr.unlearning.set_aside import set_aside_of
+from maxrr.workspace import Workspace, WorkspaceError, folder
+from maxrr.workspace.history import History, frames_in
+from tests.workspace.problems import (
+    cases,
+    contents,
+    facts_of,
+    found,
+    history_in,
+    kinds,
+    needles,
+    rewrite_facts,
+)
 
 # Test records that are set aside
 
@@ -38,7 +47,7 @@ def aside_in(folder):
 def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
     training, test = sides
     aside = kept._fitted.set_aside
-    assert aside == SetAside.of(kept._fitted.key, test) == aside_in(kept.folder)
+    assert aside == set_aside_of(kept._fitted.key, test) == aside_in(kept.folder)
     core, _, free = kinds(kept.model)
     kept.unlearn(free[:1])
     assert aside_in(kept.folder) == aside
@@ -48,16 +57,15 @@ def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
     assert kept.model_with(training)._fitted.set_aside == aside
     training = training.without([*free[:1], *core[:1]])
     kept.fit(training, test=test.select(test.ids[:4]))
-    assert aside_in(kept.folder) == SetAside.of(kept._fitted.key, test.select(test.ids[:4]))
+    assert aside_in(kept.folder) == set_aside_of(kept._fitted.key, test.select(test.ids[:4]))
     kept.fit(training)
     assert aside_in(kept.folder) is None
 
 
 def test_a_request_that_only_erases_still_is_one_frame(kept):
     """What was set aside is compared by its value, and is no reason to write the whole state."""
-    before = (kept.folder / "workspace.json").read_bytes()
     kept.unlearn(kinds(kept.model)[2][:1])
-    assert (kept.folder / "workspace.json").read_bytes() == before
+    assert [frame.base is None for frame in frames_in(history_in(kept.folder))] == [False, True]
 
 
 def test_nothing_of_the_test_records_is_in_the_folder(kept, sides, records):
@@ -75,12 +83,12 @@ def test_nothing_of_the_test_records_is_in_the_folder(kept, sides, records):
 def test_nobody_changes_it_without_the_key(kept, change):
     folder = kept.folder
     kept.close()
-    body = json.loads((folder / "workspace.json").read_text())
+    facts = facts_of(folder)
     if change is None:
-        del body["facts"]["set_aside"]
+        facts["set_aside"] = None
     else:
-        body["facts"]["set_aside"] |= change
-    write_root(folder, body, key=b"")
+        facts["set_aside"] |= change
+    rewrite_facts(folder, facts, key=b"")
     with pytest.raises(WorkspaceError):
         aside_in(folder)
 
@@ -89,9 +97,9 @@ def test_nobody_changes_it_without_the_key(kept, change):
 def test_what_is_of_another_kind_is_damage(kept, wrong):
     folder = kept.folder
     kept.close()
-    body = json.loads((folder / "workspace.json").read_text())
-    body["facts"]["set_aside"] |= wrong
-    write_root(folder, body)
+    facts = facts_of(folder)
+    facts["set_aside"] |= wrong
+    rewrite_facts(folder, facts)
     with pytest.raises(WorkspaceError):
         aside_in(folder)
 
@@ -104,22 +112,26 @@ def receipt(workspace):
     return workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
 
 
-def audited(folder, receipt, records):
-    """How many audits of a receipt there were, for one who audits it now, beside whoever works there."""
-    with Workspace.open(folder, read_only=True) as reader:
+def audited(workspace, receipt, records):
+    """How many audits of a receipt there were, for one who audits it now, while nobody works there."""
+    with Workspace.open(workspace.folder, read_only=True) as reader:
         model = reader.model_with(records)
+    workspace.close()
     return count_audit(model, receipt.digest)
 
 
 def test_audits_are_counted_by_receipt_whoever_makes_them(workspace, records, receipt):
-    assert [audited(workspace.folder, receipt, records) for _ in range(3)] == [0, 1, 2]
-    other = workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
-    assert audited(workspace.folder, other, records) == 0
-    workspace.refit(records)
-    model = workspace.model_with(records)
-    assert count_audit(model, receipt.digest) == 3
-    assert count_audit(copy.deepcopy(model), receipt.digest) == 4
-    assert audited(workspace.folder, receipt, records) == 5
+    assert [audited(workspace, receipt, records) for _ in range(3)] == [0, 1, 2]
+    with Workspace.open(workspace.folder) as workspace:
+        other = workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+        assert audited(workspace, other, records) == 0
+    with Workspace.open(workspace.folder) as workspace:
+        workspace.refit(records)
+        model = workspace.model_with(records)
+        assert count_audit(model, receipt.digest) == 3
+        assert count_audit(copy.deepcopy(model), receipt.digest) == 4
+    assert count_audit(model, receipt.digest) == 5
+    assert audited(workspace, receipt, records) == 6
 
 
 def test_a_request_to_a_copy_is_none_of_the_workspace(workspace, records):
@@ -128,7 +140,7 @@ def test_a_request_to_a_copy_is_none_of_the_workspace(workspace, records):
     model = workspace.model_with(records)
     assert count_audit(model, model.unlearn(ids[:1], core_policy="keep-extractor").digest) == 0
     own = workspace.unlearn(ids[:1], core_policy="keep-extractor")
-    assert audited(workspace.folder, own, records) == 0
+    assert audited(workspace, own, records) == 0
 
 
 def test_of_audits_that_end_at_once_none_is_lost(workspace, records, receipt):
@@ -143,34 +155,32 @@ def test_of_audits_that_end_at_once_none_is_lost(workspace, records, receipt):
         thread.join()
     assert max(counted) == 7
     assert sorted(counted) >= list(range(8))
-    assert audited(workspace.folder, receipt, records) == 8
+    assert audited(workspace, receipt, records) == 8
 
 
-@pytest.mark.parametrize("how", ["read only", "a link", "a file", "gone"])
+@pytest.mark.parametrize("how", ["read only", "in use", "gone"])
 def test_an_audit_that_cannot_be_noted_is_not_lost(workspace, records, receipt, tmp_path, monkeypatch, how):
-    model, place = workspace.model_with(records), workspace.folder / "audits"
+    with Workspace.open(workspace.folder, read_only=True) as reader:
+        model = reader.model_with(records)
     earlier = 0
+    monkeypatch.setattr(folder, "PATIENCE", 0.0)
     if how == "read only":
-        earlier = 1 + audited(workspace.folder, receipt, records)
-        monkeypatch.setattr(audits, "write_atomically", mock.Mock(side_effect=PermissionError("not yours")))
-    elif how == "a link":
-        (tmp_path / "else").mkdir()
-        place.symlink_to(tmp_path / "else")
-    elif how == "a file":
-        place.write_text("mine")
-    else:
+        earlier = 1 + audited(workspace, receipt, records)
+        monkeypatch.setattr(History, "append", mock.Mock(side_effect=PermissionError("not yours")))
+    elif how == "gone":
         workspace.close()
         workspace.folder.rename(tmp_path / "moved")
     with pytest.warns(UserWarning, match="later audits will not know of this one"):
         assert count_audit(model, receipt.digest) == earlier
-    if how == "a link":
-        assert list((tmp_path / "else").iterdir()) == []
 
 
 def test_notes_say_nothing_but_when_and_of_which_receipt(workspace, records, receipt):
-    audited(workspace.folder, receipt, records)
-    ((name, content),) = [(name, content) for name, content in contents(workspace.folder).items() if "audits/" in name]
-    assert name.startswith(f"audits/{workspace._fitted.receipts[0]}-")
-    assert content.endswith(b"+00:00\n")
-    assert len(content) < 40
-    assert (workspace.folder / name).stat().st_mode & 0o077 == 0
+    before = contents(workspace.folder)
+    audited(workspace, receipt, records)
+    after, path = contents(workspace.folder), history_in(workspace.folder)
+    assert {name for name in after if after[name] != before.get(name)} == {path.name}
+    one, two = frames_in(path)[-2:]
+    assert two.audit.keys() == {"receipt", "time"}
+    assert two.audit["receipt"] == workspace._store.entries.answered[0].digest
+    assert (two.state, two.requests, two.commitment) == (one.state, one.requests, one.commitment)
+    assert len(two.to_bytes()) < 400

@@ -1,6 +1,5 @@
 """A copy from a backup catches up with the newer one: what was forgotten meanwhile is forgotten there, too."""
 
-import json
 import shutil
 import warnings
 
@@ -8,10 +7,10 @@ import pytest
 from sklearn.base import clone
 
 from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs
+from maxrr.unlearning import HandedReceipt
 from maxrr.unlearning.consistency import contradictions
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log
 from maxrr.workspace.names import origin_of
-from maxrr.workspace.signed_receipts import KeptReceipt
 from tests.workspace.problems import (
     NEW,
     NEWCOMERS,
@@ -20,10 +19,13 @@ from tests.workspace.problems import (
     copied,
     facts,
     found,
+    history_in,
     kinds,
     needles,
+    receipts_in,
     reopened,
     table,
+    write_receipts,
 )  # fmt: skip
 
 KEY, LATER = SigningKey.generate(), SigningKey.generate()
@@ -65,8 +67,8 @@ def quietly(folder, **options):
 @pytest.mark.parametrize("given", ["folder", "file"])
 def test_it_forgets_whom_the_newer_receipts_name(copies, records, key, given):
     older, newer, known = copies
-    lines = next(newer.glob("receipts-*.jsonl")).read_bytes().splitlines()
-    source = newer if given == "folder" else next(newer.glob("receipts-*.jsonl"))
+    receipts = receipts_in(newer)
+    source = newer if given == "folder" else history_in(newer)
     if given == "file" and key is not None:
         with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="its log is missing"):
             workspace.catch_up(source)
@@ -86,7 +88,7 @@ def test_it_forgets_whom_the_newer_receipts_name(copies, records, key, given):
         assert workspace.forgotten([NEWCOMERS.ids[0], NEWCOMERS.ids[1]]).tolist() == [True, False]
         assert (workspace.older_than_seen, workspace.forgotten_but_here()) == (0, 0)
         after = facts(workspace, records)
-    assert next(older.glob("receipts-*.jsonl")).read_bytes().splitlines()[:7] == lines
+    assert receipts_in(older)[:7] == receipts
     assert reopened(older, records) == after
     assert set(contents(older)) == belongs(older)
     if key is not None:
@@ -110,7 +112,7 @@ def test_what_is_not_newer_or_not_of_this_workspace_is_refused(copies, template,
         pytest.raises(WorkspaceError, match="one that went on by itself"),
     ):
         workspace.catch_up(aside)
-    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="no receipts of this"):
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="no history of this"):
         workspace.catch_up(other)
     with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="it is not newer"):
         workspace.catch_up(older)
@@ -118,11 +120,9 @@ def test_what_is_not_newer_or_not_of_this_workspace_is_refused(copies, template,
 
 def test_receipts_that_were_changed_are_refused(copies, key, tmp_path):
     older, newer, _ = copies
-    path = next(newer.glob("receipts-*.jsonl"))
-    lines = path.read_bytes().splitlines()
+    lines = receipts_in(newer)
     before = contents(older)
-    forged = KeptReceipt.read(lines[2]).receipt.to_json().encode()
-    unsigned = b'{"unsigned":' + json.dumps(forged.decode()).encode() + b"}"
+    unsigned = HandedReceipt.from_bytes(lines[2]).receipt.to_json().encode()
     wrong = {
         "left out": [*lines[:2], *lines[3:]], "moved": [*lines[:2], lines[3], lines[2], *lines[4:]],
         "twice": [*lines[:3], *lines[2:]], "no receipt": [*lines[:2], b"{}", *lines[3:]],
@@ -133,9 +133,9 @@ def test_receipts_that_were_changed_are_refused(copies, key, tmp_path):
     for what, others in wrong.items():
         if key is None and what == "a bit":
             continue
-        (tmp_path / "file.jsonl").write_bytes(b"".join(line + b"\n" for line in others))
+        write_receipts(copied(newer, tmp_path / "forged"), others)
         with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="Nothing was changed"):
-            workspace.catch_up(tmp_path / "file.jsonl")
+            workspace.catch_up(tmp_path / "forged")
     assert contents(older) == before
     if key is not None:
         shutil.rmtree(newer / "log" / "tile" / "0")
@@ -186,14 +186,14 @@ def test_receipts_of_another_workspace_are_not_a_newer_copy(template, tmp_path, 
         other.unlearn(kinds(other.model)[2][:1])
     with Workspace.open(newer, signing_key=key) as workspace:
         workspace.unlearn(kinds(workspace.model)[2][:2])
-    file = next((tmp_path / "other").glob("receipts-*.jsonl"))
-    forged = tmp_path / "forged"
+    file, before = history_in(tmp_path / "other"), contents(older)
+    forged, resealed = tmp_path / "forged", copied(newer, tmp_path / "resealed")
     forged.mkdir()
-    shutil.copy(file, forged / next(newer.glob("receipts-*.jsonl")).name)
+    shutil.copy(file, forged / history_in(newer).name)
+    write_receipts(resealed, receipts_in(tmp_path / "other"))  # by somebody who has the key
     if key is not None:
         shutil.copytree(newer / "log", forged / "log")
-    before = contents(older)
-    for given in [forged] if key is not None else [forged, file]:
+    for given in (forged, file, resealed):
         with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="Nothing was changed"):
             workspace.catch_up(given)
     assert contents(older) == before
@@ -226,11 +226,11 @@ def test_a_copy_from_before_signing_is_caught_up_with_a_key(template, tmp_path):
     assert check_receipt_log(older, [KEY.public]).signed == 2
 
 
-@pytest.mark.parametrize("damaged", ["workspace.json", "journal"])
-def test_receipts_and_log_beside_damaged_files_are_enough(copies, key, damaged):
+@pytest.mark.parametrize("damaged", ["rows", "heads", "secrets"])
+def test_history_and_log_beside_damaged_files_are_enough(copies, key, damaged):
     older, newer, _ = copies
     (path,) = newer.glob(f"{damaged}*")
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2] if damaged == "workspace.json" else b"garbage")
+    path.write_bytes(b"garbage")
     with quietly(older, signing_key=key) as workspace:
         assert workspace.catch_up(newer).number == 8
 

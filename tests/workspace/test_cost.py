@@ -1,6 +1,5 @@
 """What forgetting costs on the disk: a fixed number of fsyncs, and the bytes of the forgotten rows."""
 
-import json
 import os
 
 import numpy as np
@@ -9,11 +8,10 @@ import pytest
 from maxrr.core import Frozen
 from maxrr.data import Dataset
 from maxrr.workspace import Workspace
-from maxrr.workspace.journal import Journal
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import belongs, contents, facts, kinds, reopened, wide
+from tests.workspace.problems import contents, kinds, wide
 
-FSYNCS = 5  # receipts, tombstones and proofs; the frame of the journal; the rows
+FSYNCS = 2  # the history; the rows
 
 
 def apart(count):
@@ -29,7 +27,7 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
     records = apart(count)
     with Workspace.create(tmp_path / "workspace", fresh(Frozen(), records, wide), records) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])  # makes the folder of receipts
+        workspace.unlearn(free[:1])
         fsyncs, written = [], []
         for name, calls in (("fsync", fsyncs), ("replace", written)):
             real = getattr(os, name)
@@ -44,9 +42,8 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
     assert len([to for _, to in written if to.is_relative_to(tmp_path)]) == 0
     assert rows.stat().st_ino == inode
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    grown = {"journal", "receipts", "tombstones", "proofs"}
-    assert {name.split("-")[0] for name in changed} == {*grown, "receipts/000002.json", "rows"}
-    assert all(after[name].startswith(before[name]) for name in changed if name.split("-")[0] in grown)
+    assert {name.split("-")[0] for name in changed} == {"history", "rows"}
+    assert all(after[name].startswith(before[name]) for name in changed if name.startswith("history"))
     assert len(before[rows.name]) == len(after[rows.name])
     size = len(after[rows.name]) // count
     differ = np.flatnonzero(np.frombuffer(before[rows.name], np.uint8) != np.frombuffer(after[rows.name], np.uint8))
@@ -60,7 +57,7 @@ def test_a_part_that_did_not_change_is_not_written_again(workspace, records):
     workspace.unlearn(kinds(workspace.model)[1][:1])  # influential: the head changes
     after = contents(workspace.folder)
     gone = {name.split("-")[0] for name in before.keys() - after.keys()}
-    assert gone == {"heads", "journal"}
+    assert gone == {"heads"}
 
 
 def test_replacing_adds_one_row_to_the_file(workspace, records):
@@ -71,37 +68,14 @@ def test_replacing_adds_one_row_to_the_file(workspace, records):
     assert rows.stat().st_size == size + size // len(records)
 
 
-def test_moving_the_heads_costs_six_flushes_more(workspace, monkeypatch):
-    """The new heads, the journal and their names, and the name of the root; zeros over the old heads, and the folder
-    that they are deleted from. The root takes the place of a frame.
-    """
+def test_moving_the_heads_costs_four_flushes_more(workspace, monkeypatch):
+    """The new heads and their name; zeros over the old heads, and the folder that they are deleted from."""
     _, influential, free = kinds(workspace.model)
     workspace.unlearn(free[:1])
     fsyncs, fsync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (fsyncs.append(descriptor), fsync(descriptor)))
     assert workspace.unlearn(influential[:1]).guarantee == "exact-refit"
-    assert len(fsyncs) == FSYNCS + 6
-
-
-def test_after_many_frames_the_root_is_written_again_and_nothing_else_changes(workspace, records, monkeypatch):
-    """So that opening does not take longer and longer."""
-    monkeypatch.setattr("maxrr.workspace.store.MOST", 3)
-    free, names = kinds(workspace.model)[2], []
-    for each in range(8):
-        workspace.unlearn(free[each : each + 1])
-        names.append(workspace._store.journal.path.name)
-        assert set(contents(workspace.folder)) == belongs(workspace.folder)
-        assert len(Journal(workspace._store.journal.path, *seal_of(workspace)).read()) == each % 3 + 1
-    assert len(set(names)) == 3
-    before = facts(workspace, records)
-    assert workspace.state == 9
-    workspace.close()
-    assert reopened(workspace.folder, records) == before
-
-
-def seal_of(workspace):
-    """The key, and the seal that the journal goes on from."""
-    return workspace._fitted.key, json.loads((workspace.folder / "workspace.json").read_text())["hmac"]
+    assert len(fsyncs) == FSYNCS + 4
 
 
 @pytest.mark.parametrize(("kind", "act"), [(2, "unlearn"), (2, "unlearn_each"), (1, "unlearn"), (1, "unlearn_each")])
@@ -116,6 +90,6 @@ def test_an_extractor_of_any_size_costs_a_request_nothing(workspace, monkeypatch
     monkeypatch.setattr(type(workspace._fitted.extractor), "state_dict", never)
     if kind == 2:
         monkeypatch.setattr("maxrr.workspace.codec.heads_bytes", never)
-        monkeypatch.setattr("maxrr.workspace.codec.facts_of", never)
+        monkeypatch.setattr("maxrr.workspace.store.facts_of", never)
     getattr(workspace, act)(groups[kind][:1])
     assert workspace.status().requests == 2

@@ -1,6 +1,5 @@
 """Files that are not as they were written are refused by name, and nothing is done to them."""
 
-import json
 import os
 import shutil
 
@@ -8,17 +7,27 @@ import numpy as np
 import pytest
 
 from maxrr.evidence import SigningKey
-from maxrr.workspace import Workspace, WorkspaceError, commits
-from maxrr.workspace.journal import split
+from maxrr.workspace import Workspace, WorkspaceError
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import HASHED, cases, contents, copied, facts, kinds, reopened, write_root
+from tests.workspace.problems import (
+    HASHED,
+    cases,
+    contents,
+    copied,
+    facts,
+    facts_of,
+    history_in,
+    kinds,
+    reopened,
+    rewrite_facts,
+    rewrite_frames,
+)
 
 STEMS = (
-    "workspace", "extractor", "heads", "secrets", "rows", "journal", "receipts-", "tombstones", "proofs",
-    "log/checkpoint", "log/tile/0/000.p/3", "log/tile/entries/000.p/3", "receipts/000001", "receipts/000003",
-    ".lock", ".turnstile", ".maxrr",
+    "history", "extractor", "heads", "secrets", "rows", "log/checkpoint", "log/tile/0/000.p/3",
+    "log/tile/entries/000.p/3", ".lock",
 )  # fmt: skip
-HARMLESS = ("receipts/000001", "receipts/000003", ".lock", ".turnstile")  # made again, or empty
+HARMLESS = (".lock",)  # empty
 KEY = SigningKey.generate()
 PRECIOUS = b"precious" * 100_000
 
@@ -32,7 +41,6 @@ def used(template, tmp_path_factory):
         workspace.unlearn([influential[0], free[0]])
         workspace.replace(free[1].item(), np.ones(5))
         workspace.unlearn(free[2:3])
-        assert workspace._store.journal.length > 100
     return folder
 
 
@@ -95,15 +103,13 @@ def test_a_damaged_file_is_refused_by_name_or_without_effect(used, intact, recor
             assert seen == intact, what
             continue
         refused += 1
-        assert str(folder / name) in complaint or (stem == "workspace" and content is None), what
-        made = {".lock": b"", ".turnstile": b""}
+        assert str(folder / name) in complaint or "secrets-" in f"{stem} {complaint}", what
+        made = {".lock": b""}
         assert contents(folder) | made == before | made, f"{what}: touched before it was checked"
     assert (refused > 5) == (stem not in HARMLESS)
 
 
-@pytest.mark.parametrize(
-    "stem", ["rows", "extractor", "heads", "secrets", "tombstones", "journal", "receipts-", "proofs", "log/checkpoint"]
-)
+@pytest.mark.parametrize("stem", ["rows", "extractor", "heads", "secrets", "history", "log/checkpoint"])
 def test_readers_refuse_it_too(used, tmp_path, stem):
     folder = copied(used, tmp_path / "workspace")
     path = named(folder, stem)
@@ -126,74 +132,82 @@ def test_rows_after_the_last_do_not_count(used, intact, records, tmp_path):
     assert reopened(folder, records) == intact
 
 
-def test_a_root_of_another_workspace_costs_no_file(template, used, tmp_path):
+def test_a_history_of_another_workspace_costs_no_file(template, used, tmp_path):
     """As after a copy into the wrong folder: what is there must still be there."""
     folder = copied(used, tmp_path / "workspace")
-    shutil.copy(template("hash, words") / commits.NAME, folder / commits.NAME)
+    shutil.copy(history_in(template("hash, words")), history_in(folder))
     before = contents(folder)
     with pytest.raises(WorkspaceError, match="is damaged"):
         Workspace.open(folder)
     assert contents(folder) == before
 
 
-def test_an_older_root_costs_no_file(template, used, tmp_path):
+def test_an_older_history_costs_no_file(template, used, tmp_path):
     folder = copied(used, tmp_path / "workspace")
-    shutil.copy(template("hash") / commits.NAME, folder / commits.NAME)
+    shutil.copy(history_in(template("hash")), history_in(folder))
     before = contents(folder)
     with pytest.raises(WorkspaceError, match="is damaged"):
         Workspace.open(folder)
     assert contents(folder) == before
 
 
-def rewritten(folder, change):
-    """Say something else in workspace.json, with hash and seal that belong to it, as somebody could who has the key."""
-    body = json.loads((folder / commits.NAME).read_text())
-    change(body)
-    write_root(folder, body)
+def in_base(change):
+    """Change the files that the last base names."""
+    return lambda frames: change([frame["base"] for frame in frames if frame["base"] is not None][-1])
 
 
-OTHERS = {
-    "version": (lambda body: body.update(version=7), "is of version 7, and this program knows version 8"),
-    "no version": (lambda body: body.pop("version"), "is of version None"),
-    "another form": (lambda body: body.update(form=1), "canonical form 1, and this program makes form 2"),
-    "a form in words": (lambda body: body.update(form="2"), "canonical form '2', and this program makes form 2"),
-    "no form": (lambda body: body.pop("form"), "canonical form None"),
-    "format": (lambda body: body.update(format="something else"), "does not describe a workspace"),
-    "rows elsewhere": (lambda body: body["rows"].update(file="../precious"), "workspace.json is damaged"),
-    "rows at the root": (lambda body: body["rows"].update(file="/precious"), "workspace.json is damaged"),
-    "one more file": (lambda body: body["files"].update({"../precious": "0"}), "workspace.json is damaged"),
-    "no files": (lambda body: body.update(files={}), "workspace.json is damaged"),
-    "files as a list": (lambda body: body.update(files=[]), "workspace.json is damaged"),
-    "no rows": (lambda body: body.pop("rows"), "workspace.json is damaged"),
-    "no facts": (lambda body: body.pop("facts"), "workspace.json is damaged"),
-    "empty facts": (lambda body: body.update(facts={}), "workspace.json is damaged"),
-    "something more": (lambda body: body.update(more=1), "workspace.json is damaged"),
-    "rows that are not there": (lambda body: body["rows"].update(erased=[10**6]), "workspace.json is damaged"),
-    "rows before the first": (lambda body: body["rows"].update(erased=[-1]), "workspace.json is damaged"),
-    "half a row": (lambda body: body["rows"].update(erased=[0.5]), "workspace.json is damaged"),
-    "too many rows": (lambda body: body["rows"].update(count=10**12), "is damaged"),
-    "fewer rows than none": (lambda body: body["rows"].update(count=-1), "is damaged"),
-    "no blocks": (lambda body: body["rows"].update(blocks=[]), "is damaged"),
-    "objects": (lambda body: body["rows"]["layout"].update(ids="O"), "is damaged"),
-    "another type of ids": (lambda body: body["rows"]["layout"].update(ids="<i4"), "is damaged"),
-    "nonsense for a type": (lambda body: body["rows"]["layout"].update(ids="ids"), "is damaged"),
-    "negative width": (lambda body: body["rows"]["layout"].update(width=-3), "is damaged"),
-    "another model": (lambda body: body["facts"].update(model_hash="0" * 64), "is damaged"),
-    "no records": (lambda body: body["facts"].pop("commitment"), "is damaged"),
-    "another core": (lambda body: body["facts"]["core"].update(kind="Popen"), "is damaged"),
-    "files elsewhere": (lambda body: body.update(grown={"../precious": {"length": 0, "sha256": "0"}}), "is damaged"),
-    "more in the log": (lambda body: body.update(logged=9), "is damaged"),
-    "another key": (lambda body: body.update(keys=["0" * 64]), "is damaged"),
-    "no key": (lambda body: body.update(keys=["../precious"]), "is damaged"),
+def in_last(**changes):
+    return lambda frames: frames[-1].update(changes)
+
+
+FRAMES = {
+    "another form": (in_base(lambda base: base.update(form=1)), "canonical form 1, and this program makes form 2"),
+    "a form in words": (in_base(lambda base: base.update(form="2")), "canonical form '2', and this program makes form"),
+    "no form": (in_base(lambda base: base.pop("form")), "canonical form None"),
+    "rows elsewhere": (in_base(lambda base: base.update(rows="../precious")), "is damaged"),
+    "rows at the root": (in_base(lambda base: base.update(rows="/precious")), "is damaged"),
+    "one more file": (in_base(lambda base: base["files"].update({"../precious": "0"})), "is damaged"),
+    "no files": (in_base(lambda base: base.update(files={})), "is damaged"),
+    "files as a list": (in_base(lambda base: base.update(files=[])), "is damaged"),
+    "no rows": (in_base(lambda base: base.pop("rows")), "is damaged"),
+    "something more": (in_base(lambda base: base.update(more=1)), "is damaged"),
+    "rows that are not there": (in_last(erased=[10**6]), "is damaged"),
+    "rows before the first": (in_last(erased=[-1]), "is damaged"),
+    "half a row": (in_last(erased=[0.5]), "is damaged"),
+    "too many rows": (in_last(count=10**12), "is damaged"),
+    "fewer rows than none": (in_last(count=-1), "is damaged"),
+    "other blocks": (in_last(blocks={"0": "0" * 64}), "is damaged"),
+    "blocks that are not there": (in_last(blocks={"7": "0" * 64}), "is damaged"),
+    "objects": (in_base(lambda base: base["layout"].update(ids="O")), "is damaged"),
+    "another type of ids": (in_base(lambda base: base["layout"].update(ids="<i4")), "is damaged"),
+    "nonsense for a type": (in_base(lambda base: base["layout"].update(ids="ids")), "is damaged"),
+    "negative width": (in_base(lambda base: base["layout"].update(width=-3)), "is damaged"),
+    "more in the log": (in_last(logged=9), "is damaged"),
+    "another key": (in_base(lambda base: base.update(keys=["0" * 64])), "is damaged"),
+    "no key": (in_base(lambda base: base.update(keys=["../precious"])), "is damaged"),
 }  # fmt: skip
+WORDS = {
+    "empty facts": lambda facts: facts.clear(),
+    "another model": lambda facts: facts.update(model_hash="0" * 64),
+    "no records": lambda facts: facts.pop("dtype"),
+    "no classes": lambda facts: facts.pop("class_names"),
+    "another core": lambda facts: facts["core"].update(kind="Popen"),
+}
 
 
-@pytest.mark.parametrize("change", OTHERS)
-def test_a_root_that_says_something_else_is_refused(used, tmp_path, change):
+@pytest.mark.parametrize("change", [*FRAMES, *WORDS])
+def test_what_says_something_else_is_refused(used, tmp_path, change):
+    """Under the key, with hashes that belong to it."""
     folder = copied(used, tmp_path / "workspace")
     (tmp_path / "precious").write_bytes(PRECIOUS)
-    how, words = OTHERS[change]
-    rewritten(folder, how)
+    words = "is damaged"
+    if change in FRAMES:
+        how, words = FRAMES[change]
+        rewrite_frames(folder, how)
+    else:
+        said = facts_of(folder)
+        WORDS[change](said)
+        rewrite_facts(folder, said)
     before = contents(folder)
     with pytest.raises(WorkspaceError, match=words):
         Workspace.open(folder)
@@ -204,11 +218,7 @@ def test_a_root_that_says_something_else_is_refused(used, tmp_path, change):
 def test_a_commitment_to_other_records_is_found_by_the_next_request(used, tmp_path):
     """The rows have hashes of their own: the tree over them is built when it is needed."""
     folder = copied(used, tmp_path / "workspace")
-    (journal,) = folder.glob("journal-*.bin")
-    frame = split(journal, journal.read_bytes()).__next__()[0].decode()
-    said = json.loads(frame)["commitment"]
-    journal.write_bytes(journal.read_bytes().replace(said.encode(), b"0" * 64))
-    rewritten(folder, lambda body: None)
+    rewrite_frames(folder, in_last(commitment="0" * 64))
     before = contents(folder)
     with Workspace.open(folder, signing_key=KEY) as workspace:
         with pytest.raises(ValueError, match="the records are not those that the commitment was made of"):
@@ -221,11 +231,15 @@ def test_a_commitment_to_other_records_is_found_by_the_next_request(used, tmp_pa
 def test_what_another_version_wrote_is_refused_with_what_to_do(used, tmp_path, change):
     """For those who only read, too; `create` does not write over it."""
     folder = copied(used, tmp_path / "workspace")
-    rewritten(folder, OTHERS[change][0])
+    if change == "version":
+        path = history_in(folder)
+        path.write_bytes(path.read_bytes().replace(b"history 1", b"history 2", 1))
+    else:
+        rewrite_frames(folder, FRAMES[change][0])
     for read_only in (False, True):
         with pytest.raises(WorkspaceError, match=r"fit again into another folder.* Nothing was changed or deleted"):
             Workspace.open(folder, read_only=read_only)
-    with pytest.raises(WorkspaceError, match="there is a workspace"):
+    with pytest.raises(WorkspaceError, match=r"there is a workspace|Nothing was changed or deleted"):
         Workspace.create(folder, fresh(HASHED, cases()["hash"][0]), cases()["hash"][0])
 
 
@@ -233,13 +247,13 @@ def test_what_another_version_wrote_is_refused_with_what_to_do(used, tmp_path, c
 def test_opening_runs_nobodys_code(used, tmp_path, maker):
     folder = copied(used, tmp_path / "workspace")
     network = {"maker": maker, "arguments": [str(tmp_path / "made")]}
-    rewritten(folder, lambda body: body["facts"].update(network=network))
+    rewrite_facts(folder, facts_of(folder) | {"network": network})
     with Workspace.open(folder) as workspace, pytest.raises(ValueError, match=r"Workspace\.open\(folder, network=…\)"):
         workspace.predict(np.zeros((1, 5), dtype=np.float32))
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("stem", ["rows", "heads", "workspace"])
+@pytest.mark.parametrize("stem", ["rows", "heads", "history"])
 def test_links_to_files_outside_are_not_written_to(used, tmp_path, stem):
     folder = copied(used, tmp_path / "workspace")
     path = named(folder, stem)
@@ -276,22 +290,11 @@ def test_what_is_not_a_workspace(tmp_path):
     assert not (tmp_path / "missing").exists()
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", "1", '"maxrr workspace"', "\udcff", "[" * 100_000, "{}"])
-def test_a_root_that_is_not_one(tmp_path, content):
-    (tmp_path / commits.NAME).write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(WorkspaceError, match=commits.NAME):
+@pytest.mark.parametrize("content", [b"", b"{", b"maxrr history", b"maxrr history 1\n", b"\0" * 100, b"[" * 100_000])
+def test_a_history_that_is_not_one(tmp_path, content):
+    (tmp_path / "history-0123456789abcdef.bin").write_bytes(content)
+    with pytest.raises(WorkspaceError, match=r"history-0123456789abcdef\.bin|secrets-0123456789abcdef-"):
         Workspace.open(tmp_path)
-
-
-@pytest.mark.parametrize("change", [lambda path: path.write_bytes(b"{}"), lambda path: path.unlink()])
-def test_the_copy_of_a_receipt_is_made_again(used, tmp_path, change):
-    folder = copied(used, tmp_path / "workspace")
-    path = folder / "receipts" / "000002.json"
-    before = path.read_bytes()
-    change(path)
-    Workspace.open(folder, read_only=True).close()  # who reads does without
-    Workspace.open(folder).close()
-    assert path.read_bytes() == before
 
 
 def test_a_damaged_workspace_can_be_made_anew_in_another_folder(used, tmp_path, records):

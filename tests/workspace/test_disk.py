@@ -73,7 +73,7 @@ def every_point(template, tmp_path, act, failure, **options):
     + [(other, name) for other in (read_only, broken) for name in some(1, ["replace", "refit"])],
 )
 def test_a_disk_that_cannot_be_written_leaves_the_old_state(template, tmp_path, records, states, failure, name):
-    """At each thing that needs room, and at all after it. Only the copy of a receipt is written after the commit."""
+    """At each thing that needs room, and at all after it. After the commit nothing needs any."""
     act, old, new = states(name)
     count = 0
     for at, workspace, error, said in every_point(
@@ -83,7 +83,6 @@ def test_a_disk_that_cannot_be_written_leaves_the_old_state(template, tmp_path, 
         if error is None:
             assert any("the request was carried out, but" in str(each.message) for each in said), at
             workspace.close()
-            assert list(workspace.folder.glob("receipts/*")) in ([], [workspace.receipt_path(1)]), at
             assert reopened(workspace.folder, records) == new, at
             continue
         assert isinstance(error, OSError), at
@@ -96,7 +95,7 @@ def test_a_disk_that_cannot_be_written_leaves_the_old_state(template, tmp_path, 
         workspace.close()
         assert reopened(workspace.folder, records) == old, at
         assert set(contents(workspace.folder)) == belongs(workspace.folder), f"{at}: leftovers"
-    assert count >= 6 // stride(2)
+    assert count >= 4 // stride(2)
 
 
 @pytest.mark.parametrize("name", some(2, ["refit", "untouched", "replace", "fit again, own network"]))
@@ -154,7 +153,8 @@ def test_creating_on_a_full_disk(tmp_path, records):
         assert str(folder) in str(failure)
         with pytest.raises(WorkspaceError, match="is not a workspace"):
             Workspace.open(folder)
-        assert not folder.exists() or set(contents(folder)) <= {".lock", ".turnstile", ".maxrr"}, at
+        left = set(contents(folder)) if folder.exists() else set()
+        assert {name.split("-")[0] for name in left} <= {".lock", "history"}, at
         Workspace.create(folder, model, records).close()
         assert set(contents(folder)) == belongs(folder)
         at += 1

@@ -20,7 +20,8 @@ from maxrr.evidence import (
     value_of,
 )
 from maxrr.workspace import Workspace, WorkspaceError
-from tests.workspace.problems import NEW, cases, contents, copied, kinds, with_replaced
+from maxrr.workspace.history import frames_in
+from tests.workspace.problems import NEW, cases, contents, copied, history_in, kinds, with_replaced
 
 KEY = SigningKey.generate()
 
@@ -135,20 +136,18 @@ def test_the_proofs_on_the_disk_show_nothing(used):
     folder, _records, free, _, _ = used
     with Workspace.open(folder) as workspace:
         (record,) = workspace.dossier(1, ids=[free[0]])["records"]
-    (path,) = folder.glob("proofs-*.bin")
-    content = path.read_bytes()
+    content = b"".join(frame.proofs for frame in frames_in(history_in(folder)))
     known = [record["value"], record["salt"], *record["before"]["siblings"], *record["after"]["siblings"]]
     assert all(bytes.fromhex(each) not in content and each.encode() not in content for each in known)
     assert str(free[0]).encode() not in content
-    others = [content for name, content in contents(folder).items() if not name.startswith("receipts")]
-    assert all(bytes.fromhex(record["value"]) not in each for each in others)
+    assert all(bytes.fromhex(record["value"]) not in each for each in contents(folder).values())
 
 
 def test_a_flipped_bit_of_a_proof_is_damage(used):
     folder = used[0]
-    (path,) = folder.glob("proofs-*.bin")
-    content = bytearray(path.read_bytes())
-    content[int(np.random.default_rng(0).integers(len(content)))] ^= 1
+    path = history_in(folder)
+    content, proofs = bytearray(path.read_bytes()), frames_in(path)[1].proofs
+    content[content.index(proofs) + int(np.random.default_rng(0).integers(len(proofs)))] ^= 1
     path.write_bytes(content)
     with pytest.raises(WorkspaceError, match=path.name):
         Workspace.open(folder)

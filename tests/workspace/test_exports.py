@@ -1,13 +1,13 @@
 """What was exported is noted, and known to be out of date once the model or its records are others."""
 
-import json
 import os
+import threading
 
 import pytest
 
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from tests.unlearning.problems import table_model
-from tests.workspace.problems import contents, found, kinds, needles
+from tests.workspace.problems import found, history_in, kinds, needles
 
 
 def flags(exports):
@@ -76,10 +76,26 @@ def test_the_last_export_to_a_place_replaces_the_one_before(workspace):
     assert [each.id for each in workspace.exports() if each.replaced] == [first]
 
 
-def test_a_snapshot_notes_an_export_beside_one_who_works(workspace):
+def test_a_snapshot_notes_an_export_once_nobody_works_there(workspace, monkeypatch):
+    """Only one at a time writes to the history."""
+    monkeypatch.setattr("maxrr.workspace.folder.PATIENCE", 0.0)
     with Workspace.open(workspace.folder, read_only=True) as reader:
+        with pytest.raises(WorkspaceError, match=r"another process works in .* Nothing was changed"):
+            reader.record_export("onnx", "model.onnx", reader.model)
+        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.close()
         name = reader.record_export("onnx", "model.onnx", reader.model)
-    assert [each.id for each in workspace.exports()] == [name]
+        assert [(each.id, each.requests) for each in reader.exports()] == [(name, 0)]
+    with Workspace.open(workspace.folder) as again:
+        assert flags(again.exports()) == [(True, True, False)]
+        again.unlearn(kinds(again.model)[2][:1])  # which goes on from the note
+
+
+def test_a_snapshot_waits_for_one_who_works(workspace):
+    with Workspace.open(workspace.folder, read_only=True) as reader:
+        threading.Timer(0.5, workspace.close).start()
+        name = reader.record_export("onnx", "model.onnx", reader.model)
+    assert [each.id for each in overview(workspace.folder).status.exports] == [name]
 
 
 def test_a_note_tells_nothing_about_what_is_forgotten(workspace, records):
@@ -89,41 +105,14 @@ def test_a_note_tells_nothing_about_what_is_forgotten(workspace, records):
     workspace.record_export("onnx", "model.onnx", workspace.model)
     workspace.unlearn([id_])
     assert found(wanted, workspace.folder) == set()
-    notes = "".join(path.read_text() for path in (workspace.folder / "exports").iterdir())
-    assert not any(each in notes for each in plain)
+    history = history_in(workspace.folder).read_bytes()
+    assert not any(each.encode() in history for each in plain)
 
 
 def test_a_model_from_elsewhere_is_refused(workspace):
     with pytest.raises(ValueError, match="not of this workspace"):
         workspace.record_export("onnx", "model.onnx", table_model())
     assert workspace.exports() == []
-
-
-@pytest.mark.parametrize("how", ["cut", "changed", "link", "other"])
-def test_a_note_that_is_not_as_it_was_written_is_said(workspace, tmp_path, how):
-    name = workspace.record_export("onnx", "model.onnx", workspace.model)
-    path = workspace.folder / "exports" / f"{name}.json"
-    body = json.loads(path.read_text())
-    if how == "link":
-        (tmp_path / "else").write_text(path.read_text())
-        path.unlink()
-        path.symlink_to(tmp_path / "else")
-    elif how == "other":
-        path.write_text("[]")
-    else:
-        path.write_text(path.read_text()[:-9] if how == "cut" else json.dumps(body | {"requests": 7}))
-    for act in (workspace.exports, lambda: overview(workspace.folder)):
-        with pytest.raises(WorkspaceError, match=name):
-            act()
-    workspace.unlearn(kinds(workspace.model)[2][:1])  # which does not depend on it
-
-
-def test_other_files_beside_the_notes_stay(workspace):
-    workspace.record_export("onnx", "model.onnx", workspace.model)
-    (workspace.folder / "exports" / "mine.json").write_text("mine")
-    workspace.unlearn(kinds(workspace.model)[2][:1])
-    assert contents(workspace.folder)["exports/mine.json"] == b"mine"
-    assert len(workspace.exports()) == 1
 
 
 def test_a_place_is_the_same_however_it_is_written(workspace, tmp_path, monkeypatch):

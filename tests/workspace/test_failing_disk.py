@@ -11,20 +11,9 @@ from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace, WorkspaceError
 from tests.cases import some, stride
 from tests.workspace.disk import BROKEN, FULL, NEEDING_SPACE, Disk, fails, put
-from tests.workspace.outside import ACTS, KEY, Hole, differing, facts, forget, none_of, working
+from tests.workspace.outside import ACTS, KEY, differing, facts, forget, none_of, working
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
-
-DONE_THOUGH_IT_RAISED = pytest.mark.xfail(
-    strict=True, raises=Hole, reason="where the flush of the commit fails, the request is done, though it raised"
-)
-LOST = pytest.mark.xfail(
-    strict=True, raises=Hole,
-    reason="after a failed flush the next request is acknowledged on top of what the device may not have",
-)  # fmt: skip
-
-
-APPENDED = {"forget", "several"}  # these add to what is there, others write it anew
 
 
 class Trial:
@@ -118,7 +107,6 @@ CASES = some(3, [
 ])  # fmt: skip
 
 
-@DONE_THOUGH_IT_RAISED
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "from then on"])
 @pytest.mark.parametrize(("act", "signed"), CASES)
 def test_a_request_whose_flush_fails_is_not_done_or_is_acknowledged(trials, act, signed, lasting):
@@ -128,9 +116,7 @@ def test_a_request_whose_flush_fails_is_not_done_or_is_acknowledged(trials, act,
     none_of(wrong)
 
 
-@pytest.mark.parametrize(
-    ("act", "signed"), [pytest.param(*case, marks=[LOST] if case[0] in APPENDED else []) for case in CASES]
-)
+@pytest.mark.parametrize(("act", "signed"), CASES)
 def test_nothing_is_lost_that_was_acknowledged_after_a_failed_flush(trials, act, signed):
     """The system says once that a flush has failed, and forgets what it could not write: the next flush succeeds."""
     wrong = []

@@ -1,17 +1,17 @@
 """The log of a workspace against its receipts: everything that can be wrong is found, and named."""
 
-import json
 import shutil
 from dataclasses import replace
 
 import pytest
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import LogWriter, SigningKey
-from maxrr.evidence.exact_text import canonical_json
 from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import check_receipt_log
-from maxrr.workspace.names import origin_of
+from maxrr.workspace.entries import Answered, request_entry
+from maxrr.workspace.history import Frame, History
+from maxrr.workspace.names import history_name, origin_of
 from tests.cases import THOROUGH, every
 from tests.evidence.logs import contents, flipped
 from tests.plain_receipts import receipt, receipts
@@ -21,36 +21,25 @@ TOKEN = "0123456789abcdef"
 
 
 @pytest.fixture(autouse=True)
-def how_many(monkeypatch):
-    """A folder with the files that are looked at. What `workspace.json` says is one file here."""
+def no_waiting(monkeypatch):
     monkeypatch.setattr("os.fsync", lambda _: None)
 
-    class Said:
-        token = TOKEN
 
-        def __init__(self, requests):
-            self.requests = requests
-
-        @classmethod
-        def read(cls, folder):
-            return cls(int((folder / "workspace.json").read_text()))
-
-        last = read
-
-    monkeypatch.setattr("maxrr.workspace.log_check.Root", Said)
-    monkeypatch.setattr("maxrr.workspace.log_check.Commit", Said)
-
-
-def line_of(handed):
-    said = handed.to_bytes()
-    return (said if handed.envelope else canonical_json({"unsigned": said.decode()})) + b"\n"
+def write_history(folder, receipts):
+    """A history with these receipts, as bytes."""
+    path = folder / history_name(TOKEN)
+    History.create(path)
+    answered = [Answered("0" * 64, bytes(32), (0, len(each)), (0, 0)) for each in receipts]
+    history = History(path, b"a key that nobody asks for")
+    for entry, each in zip(map(request_entry, answered), receipts, strict=True):
+        history.append(Frame(1, "0" * 64, entries=entry, receipts=each))
+    return path
 
 
 def logged(folder, handed, key=KEY, entries=None):
     """A workspace's receipts and their log."""
     folder.mkdir(exist_ok=True)
-    (folder / "workspace.json").write_text(str(len(handed)))
-    (folder / f"receipts-{TOKEN}.jsonl").write_bytes(b"".join(map(line_of, handed)))
+    write_history(folder, [each.to_bytes() for each in handed])
     writer = LogWriter.create(folder / "log", origin_of(TOKEN), key)
     writer.append([bytes.fromhex(each.sha256) for each in handed] if entries is None else entries)
     return folder
@@ -80,8 +69,8 @@ def test_after_a_rotation(tmp_path):
 
 def test_what_an_interrupted_request_left_is_not_looked_at(tmp_path):
     folder = logged(tmp_path / "ws", signed_after(receipts(2)))
-    for left in (line_of(HandedReceipt(receipt(3)))[:40], b"\x00", line_of(HandedReceipt(receipt(3)))):
-        with open(folder / f"receipts-{TOKEN}.jsonl", "ab") as file:
+    for left in (b"\x00", HandedReceipt(receipt(3)).to_bytes(), bytes(100)):
+        with open(folder / history_name(TOKEN), "ab") as file:
             file.write(left)
         assert check_receipt_log(folder, [KEY.public]).signed == 2
 
@@ -117,20 +106,21 @@ def test_what_is_wrong_is_named(tmp_path, what):
 
 def test_files_that_are_missing_or_of_another_workspace(tmp_path):
     folder = logged(tmp_path / "ws", signed_after(receipts(3)))
-    file = folder / f"receipts-{TOKEN}.jsonl"
-    content = file.read_bytes()
-    file.write_bytes(content[:-1])
-    with pytest.raises(EvidenceError, match="ends before receipt 3, of 3"):
+    whole = [each.to_bytes() for each in signed_after(receipts(3))]
+    path = folder / history_name(TOKEN)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(EvidenceError, match="older copy than its log"):
         check_receipt_log(folder, [KEY.public])
-    file.write_bytes(content.replace(b'"keyid"', b'"keyId"'))
-    with pytest.raises(EvidenceError, match="receipt 1: a signature of the envelope has a field"):
+    write_history(folder, [each.replace(b'"keyid"', b'"keyId"') for each in whole])
+    with pytest.raises(EvidenceError, match=r"receipt 1: the envelope .* signatures\[0\] has a field"):
         check_receipt_log(folder, [KEY.public])
-    file.write_bytes(content.replace(b'{"payload":', b'{ "payload":'))
+    write_history(folder, [each.replace(b'{"payload":', b'{ "payload":') for each in whole])
     with pytest.raises(EvidenceError, match="receipt 1 is not written as we write"):
         check_receipt_log(folder, [KEY.public])
-    file.unlink()
-    with pytest.raises(EvidenceError, match="cannot be read"):
+    path.unlink()
+    with pytest.raises(WorkspaceError, match="is not a workspace"):
         check_receipt_log(folder, [KEY.public])
+    write_history(folder, whole)
     shutil.rmtree(folder / "log")
     with pytest.raises(EvidenceError, match="checkpoint cannot be read"):
         check_receipt_log(folder, [KEY.public])
@@ -140,16 +130,19 @@ def test_files_that_are_missing_or_of_another_workspace(tmp_path):
 
 
 def test_every_bit_of_the_log_and_of_the_receipts_counts(tmp_path):
-    folder = logged(tmp_path / "ws", signed_after(receipts(2), unsigned=1))
+    handed = signed_after(receipts(2), unsigned=1)
+    folder = logged(tmp_path / "ws", handed)
     tried = 0
     for name, content in contents(folder).items():
-        if name == "workspace.json":
-            continue
-        for bit in every(97 if name.startswith("receipts") else 11, 8 * len(content)):
-            (folder / name).write_bytes(flipped(content, bit))
-            with pytest.raises(EvidenceError):
-                check_receipt_log(folder, [KEY.public])
-            tried += 1
+        places = [(0, len(content))]
+        if name == history_name(TOKEN):
+            places = [(content.index(each.to_bytes()), len(each.to_bytes())) for each in handed]
+        for start, length in places:
+            for bit in every(97 if name == history_name(TOKEN) else 11, 8 * length):
+                (folder / name).write_bytes(flipped(content, 8 * start + bit))
+                with pytest.raises(EvidenceError):
+                    check_receipt_log(folder, [KEY.public])
+                tried += 1
         (folder / name).write_bytes(content)
     check_receipt_log(folder, [KEY.public])
     assert tried > (30_000 if THOROUGH else 400)
@@ -168,4 +161,3 @@ def test_nothing_of_the_workspace_is_believed(tmp_path):
     (folder / "log" / "checkpoint").write_bytes(kept)
     with pytest.raises(EvidenceError):
         check_receipt_log(folder, [KEY.public])
-    assert json.loads((folder / "workspace.json").read_text()) == 1

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -105,8 +106,9 @@ def test_a_copy_that_was_opened_before_the_other_went_on_is_refused_too(template
 
 
 def test_a_reader_that_is_behind_is_no_older_copy(folder):
-    with Workspace.open(folder, read_only=True) as reader, Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+    with Workspace.open(folder, read_only=True) as reader:
+        with Workspace.open(folder) as workspace:
+            workspace.unlearn(kinds(workspace.model)[2][:1])
         assert reader.record_export("onnx", "a.onnx", reader.model)
 
 
@@ -247,7 +249,7 @@ def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key, tmp_path
         object.__setattr__(workspace._fitted, "losses", ())
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
-            patch.setattr("maxrr.workspace.codec.facts_of", facts_with_losses(workspace._store.root.facts["losses"]))
+            patch.setattr("maxrr.workspace.store.facts_of", facts_with_losses(workspace._store.facts.losses))
             workspace.unlearn(gone[:1])
     with pytest.raises(EvidenceError, match="receipt 3 does not name the losses"):
         check_receipt_log(folder, [key.public])
@@ -255,10 +257,10 @@ def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key, tmp_path
 
 def facts_with_losses(losses):
     """What an operator would do who keeps the log, and leaves the loss out of a receipt."""
-    from maxrr.workspace import codec
+    from maxrr.unlearning import codec
 
     made = codec.facts_of
-    return lambda fitted: {**made(fitted), "losses": losses}
+    return lambda *given: replace(made(*given), losses=losses)
 
 
 @pytest.mark.parametrize("at", ["rename", "replace"])
@@ -352,7 +354,7 @@ def request(folder, key, ids):
 
 PLACES = {
     "before the note": "maxrr.workspace.seen.keep",
-    "before the copies of receipts": "maxrr.workspace.receipt_copies.write",
+    "before the rows are erased": "maxrr.workspace.rows.Rows.erase",
     "before the log": "maxrr.workspace.receipt_log.bring_up_to",
 }
 

@@ -1,6 +1,5 @@
 """What the files alone say of a workspace is what the model that is made of them says."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 from maxrr.core import UntrainedShardsWarning
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview
 from maxrr.workspace.rows import Layout
-from tests.workspace.problems import NEW, cases, write_root
+from tests.workspace.problems import NEW, cases, facts_of, rewrite_facts
 
 
 def of(folder, name):
@@ -69,10 +68,10 @@ def test_what_is_wrong_is_said(tmp_path):
     of(tmp_path / "ws", "hash")
     with Workspace.open(tmp_path / "ws") as workspace:  # which keeps no reader out
         assert overview(tmp_path / "ws").status == workspace.status()
-    body = json.loads((tmp_path / "ws" / "workspace.json").read_text())
-    del body["facts"]["choice"]
-    write_root(tmp_path / "ws", body)
-    with pytest.raises(WorkspaceError, match=r"workspace\.json is damaged: it does not describe a model"):
+    facts = facts_of(tmp_path / "ws")
+    del facts["depended_on"]
+    rewrite_facts(tmp_path / "ws", facts)
+    with pytest.raises(WorkspaceError, match=r"heads-.* is damaged: it does not describe a model"):
         overview(tmp_path / "ws")
 
 

@@ -1,26 +1,22 @@
 """Nothing is deleted, written over or followed that the workspace did not write; others cannot write to it."""
 
-import json
 import os
 import stat
-from unittest import mock
 
 import pytest
 from sklearn.base import clone
 
 from maxrr.core import FrequencyCore
 from maxrr.workspace import Workspace, WorkspaceError
-from maxrr.workspace.ownership import Marker
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import HASHED, NEW, cases, contents, copied, kinds, reopened
+from tests.workspace.problems import HASHED, cases, contents, copied, history_in, kinds, reopened, token_of
 
 MINE = (
     "notes.txt",
-    "receipts/2023.json",
+    "history-2024.bin",
     "ranking-7/thesis.tex",
     "rows-2024.bin",
     "heads-0123456789abcdef.safetensors",
-    "tombstones-0123456789abcdef.bin",
     ".lock",
 )
 
@@ -37,19 +33,35 @@ def test_a_folder_with_anything_in_it_is_refused(tmp_path, records, name):
 def test_a_lost_root_is_not_fitted_over(folder, records):
     with Workspace.open(folder) as workspace:
         workspace.unlearn(kinds(workspace.model)[2][:1])
-    (folder / "workspace.json").unlink()
+    history_in(folder).unlink()
     before = contents(folder)
-    for act in (Workspace.open, lambda folder: Workspace.create(folder, fresh(HASHED, records), records)):
-        with pytest.raises(WorkspaceError, match=r"workspace\.json is damaged: it is missing, and with"):
-            act(folder)
+    with pytest.raises(WorkspaceError, match=r"history-[0-9a-f]{16}\.bin is damaged: it is missing, and with"):
+        Workspace.open(folder)
+    with pytest.raises(WorkspaceError, match="holds other files"):
+        Workspace.create(folder, fresh(HASHED, records), records)
     assert contents(folder) == before
 
 
-def test_a_marker_that_cannot_be_read_is_not_written_over(tmp_path, records):
-    (tmp_path / ".maxrr").write_text("{}")
-    with pytest.raises(WorkspaceError, match=r"\.maxrr is damaged"):
+@pytest.mark.parametrize("how", ["a bit of its length", "a bit of what is in it", "cut", "zeros"])
+def test_a_damaged_first_commit_is_not_fitted_over(folder, records, how):
+    path = history_in(folder)
+    content = bytearray(path.read_bytes())
+    if how.startswith("a bit"):
+        content[17 if "length" in how else 500] ^= 4
+    path.write_bytes({"cut": content[:-20], "zeros": content[:16] + bytes(300)}.get(how, content))
+    before = contents(folder)
+    with pytest.raises(WorkspaceError, match=r"history-.* is damaged"):
+        Workspace.open(folder)
+    with pytest.raises(WorkspaceError, match="there is a workspace"):
+        Workspace.create(folder, fresh(HASHED, records), records)
+    assert contents(folder) == before
+
+
+def test_a_history_that_cannot_be_read_is_not_written_over(tmp_path, records):
+    (tmp_path / "history-0123456789abcdef.bin").write_text("{}")
+    with pytest.raises(WorkspaceError, match=r"history-0123456789abcdef\.bin is damaged"):
         Workspace.create(tmp_path, fresh(HASHED, records), records)
-    assert contents(tmp_path) == {".maxrr": b"{}"}
+    assert contents(tmp_path) == {"history-0123456789abcdef.bin": b"{}"}
 
 
 def test_an_interrupted_first_fit_can_be_repeated_with_what_it_left(tmp_path, records):
@@ -62,7 +74,7 @@ def test_an_interrupted_first_fit_can_be_repeated_with_what_it_left(tmp_path, re
     model = fresh(FrequencyCore(40, runs=2), records, epochs=1)
     with pytest.raises(KeyboardInterrupt):
         Workspace.create(tmp_path / "ws", model, records, progress=stop)
-    token = json.loads((tmp_path / "ws" / ".maxrr").read_text())["token"]
+    token = token_of(tmp_path / "ws")
     for name in (f"heads-{token}-0123456789abcdef.safetensors", ".maxrr-0123456789abcdef.tmp"):
         (tmp_path / "ws" / name).write_text("half")
     (tmp_path / "ws" / "thesis.tex").write_text("mine")
@@ -72,22 +84,21 @@ def test_an_interrupted_first_fit_can_be_repeated_with_what_it_left(tmp_path, re
     with Workspace.create(tmp_path / "ws", model, records) as workspace:
         assert workspace._store.token == token
     assert not [name for name in contents(tmp_path / "ws") if "half" in name or name.startswith("ranking")]
-    assert Marker.read(tmp_path / "ws") == Marker(token, committed=True)
 
 
 def test_a_copy_without_hidden_files_is_a_workspace(folder, records):
     before = reopened(folder, records)
-    for name in (".maxrr", ".lock", ".turnstile"):
-        (folder / name).unlink()
+    (folder / ".lock").unlink()
     assert reopened(folder, records) == before
-    assert Marker.read(folder).committed
 
 
 def test_files_of_another_workspace_stay(template, tmp_path):
     """Put there by hand: they carry another token."""
     folder = copied(template("hash"), tmp_path / "workspace")
     others = {f".other/{name}": content for name, content in contents(template("hash, words")).items()}
-    strangers = {name.split("/")[1]: content for name, content in others.items() if "-" in name}
+    strangers = {
+        name.split("/")[1]: content for name, content in others.items() if "-" in name and "history" not in name
+    }
     for name, content in strangers.items():
         (folder / name).write_bytes(content)
     with Workspace.open(folder) as workspace:
@@ -95,85 +106,43 @@ def test_files_of_another_workspace_stay(template, tmp_path):
     assert {name: contents(folder)[name] for name in strangers} == strangers
 
 
-# Receipts
+def test_the_histories_of_two_workspaces_are_not_told_apart(template, folder):
+    other = history_in(template("hash, words"))
+    (folder / other.name).write_bytes(other.read_bytes())
+    before = contents(folder)
+    for read_only in (False, True):
+        with pytest.raises(WorkspaceError, match=r"the histories of 2 workspaces.* Nothing was changed"):
+            Workspace.open(folder, read_only=read_only)
+    assert contents(folder) == before
 
 
-def test_a_receipt_that_is_there_already_is_not_written_over(workspace, records):
-    path = workspace.receipt_path(1)
-    path.parent.mkdir()
-    path.write_text("mine")
-    before = contents(workspace.folder)
-    _, influential, free = kinds(workspace.model)
-    for act in (lambda: workspace.unlearn(influential[:1]), lambda: workspace.replace(free[0].item(), NEW)):
-        with pytest.raises(WorkspaceError, match=r"(000001\.json is there already|older copy).* Nothing was changed"):
-            act()
-    assert contents(workspace.folder) == before
-    path.unlink()
-    workspace.close()
-    with Workspace.open(workspace.folder) as workspace:
-        assert workspace.unlearn(influential[:1]).number == 1
+# Links
 
 
-def test_nothing_uncommitted_is_among_the_receipts(workspace):
-    path = workspace.receipt_path(1)
-    _, influential, _ = kinds(workspace.model)
-    with (
-        mock.patch("maxrr.workspace.commits.Root.write", side_effect=OSError(5, "broken")),
-        pytest.raises(OSError, match="broken"),
-    ):
-        workspace.unlearn(influential[:1])
-    assert not path.exists()
-    assert not list(workspace.folder.glob("receipt-*"))
-
-
-def test_a_receipt_that_was_not_handed_out_is_when_the_folder_is_next_opened(folder, records):
-    with Workspace.open(folder) as workspace:
-        broken = mock.patch("maxrr.workspace.receipt_copies.write", side_effect=OSError(5, "broken"))
-        with broken, pytest.warns(UserWarning, match="failed"):
-            receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
-        assert workspace.unfinished
-        assert [each.to_json() for each in workspace.receipts()] == [receipt.to_json()]
-        path = folder / "receipts" / "000001.json"
-        assert not path.exists()
-    with Workspace.open(folder, read_only=True) as workspace:
-        assert [each.to_json() for each in workspace.receipts()] == [receipt.to_json()]
-        assert not path.exists()
-    with Workspace.open(folder) as workspace:
-        assert path.read_text() == receipt.to_json()
-        assert workspace.unfinished == ""
-
-
-@pytest.mark.parametrize("name", ["receipts", "ranking"])
+@pytest.mark.parametrize("name", ["log", "ranking"])
 def test_links_in_place_of_folders_are_not_followed(folder, tmp_path, records, name):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "000001.json").write_text("mine")
-    token = Marker.read(folder).token
-    (folder / (name if name == "receipts" else f"ranking-{token}-1")).symlink_to(tmp_path / "elsewhere")
+    (folder / (name if name == "log" else f"ranking-{token_of(folder)}-1")).symlink_to(tmp_path / "elsewhere")
     for read_only in (False, True):
         with pytest.raises(WorkspaceError, match="is damaged: it is a link to somewhere else"):
             Workspace.open(folder, read_only=read_only)
     assert contents(tmp_path / "elsewhere") == {"000001.json": b"mine"}
 
 
-@pytest.mark.parametrize("name", ["receipts", "ranking"])
-def test_links_that_come_while_it_is_open_are_not_followed_either(workspace, tmp_path, records, name):
+def test_a_link_that_comes_while_it_is_open_is_not_followed_either(workspace, tmp_path, records):
     (tmp_path / "elsewhere").mkdir()
-    (workspace.folder / (name if name == "receipts" else workspace._store.ranking().name)).symlink_to(
-        tmp_path / "elsewhere"
-    )
-    free = kinds(workspace.model)[2]
-    ranked = fresh(FrequencyCore(40, runs=2), records, epochs=1)
-    act = {"receipts": lambda: workspace.unlearn(free[:1]), "ranking": lambda: workspace.fit(records, ranked)}[name]
+    (workspace.folder / workspace._store.ranking().name).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(WorkspaceError, match="it is a link to somewhere else"):
-        act()
+        workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1))
     assert contents(tmp_path / "elsewhere") == {}
 
 
 def test_an_old_ranking_that_is_a_link_is_only_unlinked(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "thesis.tex").write_text("mine")
-    (folder / f"ranking-{Marker.read(folder).token}-0").symlink_to(tmp_path / "elsewhere")
-    (folder / f"heads-{Marker.read(folder).token}-0123456789abcdef.safetensors").symlink_to(
+    (folder / f"ranking-{token_of(folder)}-0").symlink_to(tmp_path / "elsewhere")
+    (folder / f"heads-{token_of(folder)}-0123456789abcdef.safetensors").symlink_to(
         tmp_path / "elsewhere" / "thesis.tex"
     )
     Workspace.open(folder).close()
@@ -213,7 +182,7 @@ def test_another_owner_is_warned_about(folder, monkeypatch):
 
 
 def test_the_cases_have_tokens_of_their_own(template):
-    assert len({Marker.read(template(case)).token for case in list(cases())[:2]}) == 2
+    assert len({token_of(template(case)) for case in list(cases())[:2]}) == 2
 
 
 @pytest.mark.parametrize("wrong", [{"epochs": 0}, {"lr": float("nan")}, {"C": -1.0}, {"threads": 0}, {"core": 0.3}])

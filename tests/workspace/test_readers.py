@@ -46,7 +46,7 @@ def test_at_every_touch_of_the_disk_there_is_one_of_two_states(folder, records, 
 
 
 def test_what_is_committed_while_the_rows_are_read_does_no_harm(folder, records):
-    """The journal is read after them, and says which of them may have been erased meanwhile."""
+    """The history is read again after them, and says which of them may have been erased meanwhile."""
     with Workspace.open(folder, signing_key=KEY) as workspace:
         free = kinds(workspace.model)[2]
         workspace.unlearn(free[:1])

@@ -7,7 +7,7 @@ import pytest
 
 from maxrr.data import DataError
 from maxrr.workspace import Commit, RecordKind, Workspace, WorkspaceError
-from tests.workspace.problems import NEW, cases
+from tests.workspace.problems import NEW, cases, history_in
 
 
 @pytest.fixture(params=["hash", "hash, words"])
@@ -108,7 +108,7 @@ def test_what_was_committed_last(tmp_path):
         assert Commit.last(tmp_path / "ws") == Commit(1, 0, records.shape, records.class_names)
         workspace.unlearn(records.ids[:2], core_policy="keep-extractor")
     assert Commit.last(tmp_path / "ws") == Commit(2, 1, records.shape, records.class_names)
-    (tmp_path / "ws" / "workspace.json").write_text("{}")
+    history_in(tmp_path / "ws").write_text("{}")
     with pytest.raises(WorkspaceError, match="damaged"):
         Commit.last(tmp_path / "ws")
 

@@ -11,7 +11,6 @@ import warnings
 
 import pytest
 
-from maxrr.errors import OlderCopy
 from maxrr.workspace import OlderCopyWarning, Workspace, seen
 from tests.workspace.problems import copied, kinds
 from tests.workspace.test_threads import Load
@@ -49,27 +48,6 @@ def test_an_older_copy_is_said_to_be_one_every_time(restored, read_only):
         assert "2 requests were carried out after it was made" in words
         assert "forgotten by then may be back" in words
         assert "from number 2 on" in words
-
-
-def test_receipts_that_the_root_does_not_know_tell_it_too(folder, tmp_path, monkeypatch):
-    """Where only some of the files were put back, by somebody who has seen nothing."""
-    with Workspace.open(folder) as workspace:
-        _, _, free = kinds(workspace.model)
-        workspace.unlearn(free[:1])
-        copied(folder, tmp_path / "copy")
-        workspace.unlearn(free[1:2])
-    shutil.copytree(folder / "receipts", tmp_path / "copy" / "receipts", dirs_exist_ok=True)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "nowhere"))
-    older, (words,) = said(tmp_path / "copy")
-    assert (older, "1 request was" in words) == (1, True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OlderCopyWarning)
-        with Workspace.open(tmp_path / "copy") as workspace, pytest.raises(OlderCopy):
-            workspace.unlearn(free[1:2])
-        (tmp_path / "copy" / "receipts" / "000002.json").unlink()
-        with Workspace.open(tmp_path / "copy") as workspace:
-            assert workspace.unlearn(free[1:2]).number == 2
-            assert workspace.older_than_seen == 0
 
 
 def test_a_fit_that_is_undone_is_told(folder, tmp_path, records):

@@ -1,17 +1,17 @@
 """Records with several inputs in a workspace: it knows their kind, and forgets and replays them like others."""
 
-import json
-
 import numpy as np
 import pytest
 
 from maxrr.core import HashCore
 from maxrr.data import Dataset
+from maxrr.files import from_plain
 from maxrr.nets.naming import NamedNetwork
+from maxrr.unlearning.facts import Facts
 from maxrr.workspace import Commit, Workspace, WorkspaceError
-from maxrr.workspace.commits import NAME, check_facts
 from tests.several_inputs import LENGTH, Text, text_network, texts
 from tests.unlearning.problems import fresh
+from tests.workspace.problems import facts_of
 
 CORE = HashCore(0.5, key="house")
 SHAPES = {"mask": (LENGTH,), "tokens": (LENGTH,)}
@@ -48,11 +48,12 @@ def test_opened_again_it_is_the_same(folder, here):
 
 def test_the_commit_knows_the_shape_of_each_input(folder):
     assert Commit.last(folder).shape == SHAPES
-    facts = json.loads((folder / NAME).read_text())["facts"]
-    assert facts["records"]["dtype"] == [["mask", "|b1", [LENGTH]], ["tokens", "<i8", [LENGTH]]]
+    facts = {name: fact for name, fact in facts_of(folder).items() if name in Facts.__annotations__}
+    assert from_plain(Facts, facts).record_shape == SHAPES
+    assert facts["dtype"] == [["mask", "|b1", [LENGTH]], ["tokens", "<i8", [LENGTH]]]
     for wrong in ([], [["mask", "|b1"]], [["mask", "|b1", [-1]]], [[1, "|b1", [2]]], ["mask"]):
-        with pytest.raises(ValueError, match="type cannot be right"):
-            check_facts(facts | {"records": facts["records"] | {"dtype": wrong}})
+        with pytest.raises(ValueError, match=r"dtype|several inputs"):
+            from_plain(Facts, facts | {"dtype": wrong})
 
 
 def test_the_network_is_made_only_for_whoever_names_it(folder):

@@ -12,7 +12,7 @@ from maxrr.errors import EvidenceError
 from maxrr.evidence import LogWriter, PublicKeys, find_key, make_key, rotate_key
 from maxrr.workspace import Workspace, check_receipt_log
 from tests.evidence.logs import contents, flipped
-from tests.workspace.problems import copied
+from tests.workspace.problems import copied, history_in, receipts_in
 
 
 class Signed:
@@ -83,14 +83,17 @@ def test_an_older_copy_beside_a_newer_log(signed, tmp_path):
 
 def test_any_bit_of_log_and_receipts_counts(signed):
     files = {name: content for name, content in contents(signed.folder).items() if name.startswith("log/")}
-    (receipts,) = signed.folder.glob("receipts-*.jsonl")
-    files[receipts.name] = receipts.read_bytes()
-    for name, content in files.items():
-        for bit in range(0, 8 * len(content), 997 if name == receipts.name else 61):
-            (signed.folder / name).write_bytes(flipped(content, bit))
+    history = history_in(signed.folder)
+    places = [(name, 0, len(content), 61) for name, content in files.items()]
+    files[history.name] = history.read_bytes()
+    receipts = receipts_in(signed.folder)
+    places += [(history.name, files[history.name].index(each), len(each), 997) for each in receipts]
+    for name, start, length, step in places:
+        for bit in range(8 * start, 8 * (start + length), step):
+            (signed.folder / name).write_bytes(flipped(files[name], bit))
             with pytest.raises(EvidenceError):
                 signed.check()
-        (signed.folder / name).write_bytes(content)
+        (signed.folder / name).write_bytes(files[name])
     signed.check()
 
 

@@ -7,31 +7,31 @@ import pytest
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, Log, SigningKey, Statement, Subject, check_log
 from maxrr.evidence.envelopes import RECEIPT_TYPE
+from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from maxrr.workspace.names import origin_of
-from maxrr.workspace.signed_receipts import KeptReceipt, statement_bytes
-from tests.workspace.problems import contents, found, kinds
+from maxrr.workspace.signed_receipts import statement_bytes
+from tests.workspace.problems import contents, found, kinds, receipts_in
 
 FIRST, SECOND = SigningKey.generate(), SigningKey.generate()
 
 
-def lines(folder):
-    (path,) = folder.glob("receipts-*.jsonl")
-    return path.read_bytes().splitlines()
+def handed_in(folder):
+    return [HandedReceipt.from_bytes(each) for each in receipts_in(folder)]
 
 
 def entries(folder, token, *keys):
     """What the log has, once all of it was computed again."""
     checkpoint = check_log(folder / "log", origin_of(token), [key.public for key in keys])
-    return list(Log(folder / "log", checkpoint).entries())
+    return [entry.hex() for entry in Log(folder / "log", checkpoint).entries()]
 
 
 def test_a_receipt_is_signed_as_a_statement_about_the_model(folder):
     with Workspace.open(folder, signing_key=FIRST) as workspace:
         receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
         assert list(workspace.receipts()) == [receipt]
-        copy = workspace.receipt_path(1).read_bytes()
-    (line,) = lines(folder)
+        copy = workspace.receipt(1).to_bytes()
+    (line,) = receipts_in(folder)
     assert copy == line
     statement = Envelope.from_bytes(line).verify([FIRST.public])
     predicate = json.loads(receipt.to_json())
@@ -39,24 +39,28 @@ def test_a_receipt_is_signed_as_a_statement_about_the_model(folder):
     assert statement_bytes(receipt.to_json(), receipt.model_after) == statement.to_bytes()
     assert Envelope.from_bytes(line).to_bytes() == line
     with pytest.raises(EvidenceError, match="not signed by a key that is trusted"):
-        KeptReceipt.read(line).verify([SECOND.public])
+        HandedReceipt.from_bytes(line).verify([SECOND.public])
 
 
 def test_the_log_begins_with_the_receipts_from_before_there_was_a_key(folder):
     with Workspace.open(folder) as workspace:
         free = kinds(workspace.model)[2]
         earlier = [workspace.unlearn(free[each : each + 1]) for each in (0, 1)]
-        assert workspace.receipt_path(2).read_text() == earlier[1].to_json()
+        assert workspace.receipt(2) == HandedReceipt(earlier[1])
     assert not (folder / "log").exists()
     Workspace.open(folder, signing_key=FIRST).close()  # which asks for nothing, and so signs nothing
     assert not (folder / "log").exists()
     with Workspace.open(folder, signing_key=FIRST) as workspace:
         workspace.unlearn(free[2:3])
         token = workspace.token
-        assert [kept.signed is None for kept in map(KeptReceipt.read, lines(folder))] == [True, True, False]
-    kept = [KeptReceipt.read(line).logged for line in lines(folder)]
+        assert [handed.envelope is None for handed in handed_in(folder)] == [
+            True,
+            True,
+            False,
+        ]
+    kept = [handed.sha256 for handed in handed_in(folder)]
     assert entries(folder, token, FIRST) == kept
-    assert kept[0].hex() == earlier[0].digest
+    assert kept[0] == earlier[0].digest
     assert [receipt.number for receipt in overview(folder).receipts] == [1, 2, 3]
 
 
@@ -90,8 +94,8 @@ def test_another_key_may_take_the_place_of_the_first(folder):
             workspace.unlearn(free[:1])
             assert len(workspace._store.root.keys) == 1 + (each > 0)
     token = workspace.token
-    for line, key in zip(lines(folder), (FIRST, SECOND, SECOND), strict=True):
-        KeptReceipt.read(line).verify([key.public])
+    for line, key in zip(receipts_in(folder), (FIRST, SECOND, SECOND), strict=True):
+        HandedReceipt.from_bytes(line).verify([key.public])
     assert len(entries(folder, token, SECOND)) == 3
     with pytest.raises(EvidenceError, match="not signed"):
         entries(folder, token, FIRST)
@@ -123,7 +127,7 @@ def test_a_log_that_is_behind_is_brought_up_to_date_by_whoever_has_the_key(folde
     with Workspace.open(folder, signing_key=FIRST) as workspace:
         assert len(entries(folder, workspace.token, FIRST)) == 2
         workspace.unlearn(free[2:3])
-    assert entries(folder, workspace.token, FIRST) == [KeptReceipt.read(line).logged for line in lines(folder)]
+    assert entries(folder, workspace.token, FIRST) == [handed.sha256 for handed in handed_in(folder)]
 
 
 def full(*_):

@@ -31,7 +31,7 @@ from maxrr.nets.inputs import device_on
 from maxrr.parallel import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt, flat_heads
-from maxrr.unlearning.set_aside import SetAside
+from maxrr.unlearning.set_aside import set_aside_of
 from maxrr.unlearning.tombstones import id_hmac
 
 POINTS = 200  # of a curve that is kept
@@ -398,7 +398,7 @@ def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
         found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")
     if fitted.set_aside is None:
         found.append("nobody said at the fit which records are for testing: others may give another finding")
-    elif SetAside.of(fitted.key, test) != fitted.set_aside:
+    elif set_aside_of(fitted.key, test) != fitted.set_aside:
         found.append(
             f"the test records are not those that were set aside when the model was fitted: "
             f"{fitted.set_aside.records:,} were, and these {len(test):,} may give another finding"

@@ -13,7 +13,7 @@ from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.consistency import not_among
-from maxrr.unlearning.set_aside import SetAside
+from maxrr.unlearning.set_aside import set_aside_of
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, id_hmac, tombstones_of
 
@@ -155,7 +155,7 @@ def not_trained_on(fitted: Fitted, test: Dataset) -> Dataset:
     trained = {content.tobytes() for content in records.contents[records.alive]}
     copies = fitted.tombstones.knows_values(fitted.key, test, records.columns)
     copies |= np.array([content.tobytes() in trained for content in value_hashes(test.inputs)], dtype=bool)
-    if copies.any() and SetAside.of(fitted.key, test) != fitted.set_aside:
+    if copies.any() and set_aside_of(fitted.key, test) != fitted.set_aside:
         raise DataError(
             f"{copies.sum():,} of the {len(test):,} test records are training records, too, or were forgotten by this "
             "model: an attack would take these for members. Leave them out"

@@ -1,13 +1,13 @@
 """What an audit found, as plain values that can be written as JSON."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from maxrr.audit.distances import Beside
-from maxrr.audit.findings import Finding, Power
+from maxrr.audit.findings import Finding
 from maxrr.evidence import Statement
-from maxrr.files import field_types, fits, parse_json
+from maxrr.files import from_plain, parse_json, to_plain
 from maxrr.plain_text import Shown
 from maxrr.unlearning.statements import AUDIT_TYPE, HandedReceipt, about_receipt
 
@@ -200,7 +200,7 @@ class AuditReport(Shown):
         str
             All fields, and the finding in words.
         """
-        return json.dumps(asdict(self) | {"words": str(self.finding)}, indent=2, ensure_ascii=False)
+        return json.dumps(to_plain(self) | {"words": str(self.finding)}, indent=2, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "AuditReport":
@@ -227,48 +227,14 @@ class AuditReport(Shown):
             raise ValueError(f"this is no report of an audit, or one of another version than {VERSION}")
         facts.pop("words", None)
         try:
-            found = cls(**facts | read_parts(facts))
-            wrong = [name for name, kind in field_types(cls).items() if not fits(getattr(found, name), kind)]
-            if wrong:
-                raise ValueError(f"{', '.join(wrong)} has the wrong type")
-            return found
-        except (TypeError, KeyError, AttributeError, ValueError) as error:
-            raise ValueError(
-                f"the report is damaged: something in it is missing or not as written ({error})"
-            ) from error
+            return from_plain(cls, facts)
+        except ValueError as error:
+            raise ValueError(f"the report is damaged: {error}") from error
 
     def __str__(self) -> str:
         found = self.finding
         said = f"{found}: p = {found.p_value:.3g} by {found.attack}, {found.rank}; {found.told}"
         return "\n".join([said, *(f"But {caveat}." for caveat in self.caveats)])
-
-
-def read_parts(facts: dict[str, Any]) -> dict[str, Any]:
-    """The parts of a report that are more than a number or a text."""
-    finding, others = facts["finding"], facts["others"]
-    powers = {
-        "power": {name: Power(**one) for name, one in finding["power"].items()},
-        "at_most": Power(**finding["at_most"]),
-    }
-    return {
-        "finding": Finding(**finding | powers | {"chance": tuple(finding["chance"])}),
-        "attacks": {
-            attack: {model: read_result(found) for model, found in models.items()}
-            for attack, models in facts["attacks"].items()
-        },
-        "exposed": [Exposed(**one) for one in facts["exposed"]],
-        "distances": {
-            name: Beside(**one | {"quantiles": tuple(one["quantiles"])}) for name, one in facts["distances"].items()
-        },
-        "others": Others(**others | {"exposed_range": tuple(others["exposed_range"])}),
-    }  # fmt: skip
-
-
-def read_result(found: dict[str, Any]) -> AttackResult:
-    curve = found["curve"]
-    if curve is not None:
-        curve = Curve(**curve | {"auc_of_retrained": tuple(curve["auc_of_retrained"])})
-    return AttackResult(found["statistic"], found["p_value"], curve)
 
 
 # An audit as a statement about a receipt, which can be signed.

@@ -71,6 +71,7 @@ app = group(
         "page": audit.page,
         "predict": predict.predict,
         "status": status.status,
+        "backup": catching_up.backup,
         "export": export.export,
         "revocations": export.revocations,
         "demo": demo.demo,

@@ -126,9 +126,8 @@ def add(
             before, notes["name"] = found.model_hash_, lasting_name(source)
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
                 receipt = found.execute(planned, source=notes, progress=progress)
-            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
-            models = before, found.model_hash_
-        answer(receipt, path, models, json=json)
+            outcome.unfinished, models = found.unfinished, (before, found.model_hash_)
+        answer(receipt, workspace, models, json=json)
 
 
 def forgotten_people(workspace: Workspace, new: Dataset) -> int:

@@ -106,7 +106,7 @@ def audit(
         maxrr audit ws/ 2
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
         maxrr audit ws/ 2 --engine ray
-        maxrr audit ws/ ws/receipts/000002.json --attack lira --out audit.html --json
+        maxrr audit ws/ receipt.json --attack lira --out audit.html --json
         maxrr audit ws/ 2 --statement audit-2.signed.json
     """
     from maxrr.audit import audit as audit_

@@ -1,13 +1,13 @@
-"""`maxrr workspace catch-up`: a copy that was restored from a backup forgets what was forgotten since."""
+"""`maxrr backup`, and `maxrr workspace catch-up`: a copy that was restored forgets what was forgotten since."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.log import trusted
 from maxrr.cli.options import (
     WAIT,
@@ -27,6 +27,34 @@ from maxrr.cli.run import REFUSED, USAGE, Stop
 from maxrr.cli.unlearn import UNDONE
 from maxrr.cli.workspaces import opened, raw_records
 from maxrr.errors import Refused
+from maxrr.plain_text import count
+
+
+def backup(
+    workspace: Folder,
+    to: Annotated[Path, Argument(metavar="FOLDER", help="Where the copy is made: a folder that is new or empty.")],
+    json: Json = False,
+) -> None:
+    """Copy a workspace as it is at one moment, while requests are carried out.
+
+    Nobody is kept out or waited for. The copy says what it is when it is opened, and takes no requests before it has
+    caught up with the workspace: `maxrr workspace catch-up COPY --from WORKSPACE`.
+
+    Examples:
+
+        maxrr backup ws/ /backup/ws-monday/
+    """
+    from maxrr.workspace import Commit
+    from maxrr.workspace import backup as copied
+
+    outputs.check_apart(to)
+    copied(workspace, to)
+    made = Commit.last(to)
+    assert made is not None
+    if json:
+        show.json({"path": str(to), "requests": made.requests})
+    else:
+        show.say(f"Copied {workspace} to {to}, with {count(made.requests, 'request')} carried out.")
 
 
 def catch_up(
@@ -35,7 +63,7 @@ def catch_up(
         Path | None,
         Option(
             "--from",
-            help="The newer copy, as far as it is left: a folder with its receipts (receipts-….jsonl) and its log.",
+            help="The newer copy, as far as it is left: a folder with its history (history-….bin) and its log.",
         ),
     ] = None,
     accept_loss: Annotated[str | None, Option(metavar="REASON", help="Instead of --from: how it was lost.")] = None,
@@ -83,9 +111,9 @@ def catch_up(
                 except Refused as refused:
                     raise Stop(REFUSED, f"refused: {in_shell(str(refused))}") from None
             number, outcome.unfinished = found.status().requests, found.unfinished
-            path, models = found.receipt_path(number), (before, found.model_hash_)
+            models = before, found.model_hash_
         if receipt is not None:
-            answer(receipt, path, models, json=json)
+            answer(receipt, workspace, models, json=json)
         elif json:
             show.json({"requests": number})
         else:

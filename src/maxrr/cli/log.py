@@ -168,21 +168,16 @@ def log_in(place: Path) -> Path:
         raise Stop(FAILED, f"{place} is a file: name the folder of the log, or that of the workspace")
     if (place / LOG / CHECKPOINT).is_file():
         return place / LOG
-    if not (place / "workspace.json").is_file():
+    from maxrr.workspace import Commit
+
+    last = Commit.last(place)
+    if last is None:
         if (place / CHECKPOINT).is_file():
             return place
         raise Stop(FAILED, f"{place} has no log in it")
-    if any(has_signed_lines(path) for path in place.glob("receipts-*.jsonl")):
+    if last.signs:
         raise Stop(REFUTED, f"{place} is a workspace that signs its receipts, and its log is missing")
     raise Stop(FAILED, f"{place} is a workspace that does not sign its receipts, and has no log")
-
-
-def has_signed_lines(path: Path) -> bool:
-    """Whether a file of receipts has some that are signed."""
-    from maxrr.files import open_regular
-
-    with open_regular(path) as file:
-        return any(not line.startswith(b'{"unsigned":') for line in file)
 
 
 def state_in(place: Path, keys: tuple[PublicKey, ...]) -> Log | Checkpoint:

@@ -69,10 +69,13 @@ def told() -> Iterator[Outcome]:
 
 
 def request_done(folder: Path, now: Commit) -> str:
-    """That a request was carried out, and where its receipt is."""
-    path = folder / "receipts" / f"{now.requests:06d}.json"
-    there = "" if path.exists() else ", once the workspace is opened again"
-    return f"the request was carried out, and its receipt is {show.near(path)}{there}"
+    """That a request was carried out, and how to see its receipt."""
+    return f"the request was carried out, and its receipt is {receipt_in(folder, now.requests)}"
+
+
+def receipt_in(folder: Path, number: int) -> str:
+    """How a user gets at a receipt."""
+    return f"number {number}: maxrr receipt show {show.near(folder)} {number}"
 
 
 def state_of(folder: Path) -> int:
@@ -93,8 +96,8 @@ def present(folder: Path) -> Commit | None:
         return None
 
 
-def answer(receipt: Receipt, path: Path, models: tuple[str, str], *, json: bool) -> None:
-    """The receipt, where it is kept, and whether that is the end of it. `models` are the hashes before and after."""
+def answer(receipt: Receipt, folder: Path, models: tuple[str, str], *, json: bool) -> None:
+    """The receipt, how to see it, and whether that is the end of it. `models` are the hashes before and after."""
     from maxrr.report.receipts import exactness
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
@@ -115,7 +118,7 @@ def answer(receipt: Receipt, path: Path, models: tuple[str, str], *, json: bool)
     if Guarantee(receipt.guarantee).exact:
         near = " of the exact decision values" if receipt.bytes_claim.startswith("within") else ""
         pairs.append(("bytes claimed", f"{receipt.bytes_claim}{near}; {decided} of {heads} decided"))
-    show.facts([*pairs, ("took", duration(receipt.seconds)), ("receipt", show.near(path))])
+    show.facts([*pairs, ("took", duration(receipt.seconds)), ("receipt", receipt_in(folder, receipt.number))])
     if due := what_is_due(receipt):
         show.say(due)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from maxrr.cli.kinds_of_files import meant
 from maxrr.cli.run import FAILED, Stop
 
-MARKS = {"workspace.json": b'"maxrr workspace"', ".maxrr": b'"maxrr folder"', "model.json": b'"maxrr serving"'}
+MARKS = {"history-*.bin": b"maxrr history", "model.json": b'"maxrr serving"'}
 """How files begin that only folders of ours have."""
 
 
@@ -34,9 +34,14 @@ def check_apart(place: Path) -> None:
     for each in (place.parent.resolve() / place.name).parents:
         if each.is_file():
             raise Stop(FAILED, f"{each} is a file, so that {place} cannot be in it: name another place")
-        for name, said in MARKS.items():
-            if (each / name).is_file() and said in (each / name).read_bytes()[:64]:
+        for pattern, said in MARKS.items():
+            if any(said in beginning(file) for file in each.glob(pattern) if file.is_file()):
                 raise Stop(FAILED, f"{place} is in a workspace or an export, which has its own files: write elsewhere")
+
+
+def beginning(file: Path) -> bytes:
+    with open(file, "rb") as opened:
+        return opened.read(64)
 
 
 def what_lies_at(file: Path) -> str:

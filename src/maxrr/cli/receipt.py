@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from maxrr.cli import show
+from maxrr.cli import outputs, show
 from maxrr.cli.kinds_of_files import meant
 from maxrr.cli.options import WAIT, Json, Wait
 from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
@@ -33,17 +33,36 @@ Keys = Annotated[
 ]
 
 
-def present(file: File, key: Keys = None, json: Json = False) -> None:
+def present(
+    place: Annotated[
+        Path, Argument(metavar="FILE", help="The receipt, a JSON file, signed or not; or the workspace that has it.")
+    ],
+    number: Annotated[int | None, Argument(help="The number of the receipt, where a workspace is named.")] = None,
+    key: Keys = None,
+    out: Annotated[
+        Path | None,
+        Option(help="Also write the receipt to this file, as it can be handed out. A receipt there is replaced."),
+    ] = None,
+    wait: Wait = WAIT,
+    json: Json = False,
+) -> None:
     """Show a receipt in words: what was promised, what was done, and what it depends on.
 
     Examples:
 
-        maxrr receipt show ws/receipts/000001.json
+        maxrr receipt show ws/ 1
+        maxrr receipt show ws/ 1 --out receipt.json
         maxrr receipt show receipt.json --key operator.pub
     """
-    handed = read(file)
+    if out is not None:
+        outputs.check(out, "a receipt", lambda file: bool(read(file)))
+    handed = read(place) if number is None else kept(place, number, wait)
     if key is not None and (why := unsigned(handed, trusted(key))):
-        raise Stop(REFUTED, f"{file}: {why}")
+        raise Stop(REFUTED, f"{place}: {why}")
+    if out is not None:
+        from maxrr.files import write_atomically
+
+        write_atomically(out, handed.to_bytes())
     receipt = handed.receipt
     if json:
         show.json({name: value for name, value in asdict(receipt).items() if value is not None})
@@ -141,6 +160,16 @@ def verify(
         raise Stop(REFUTED)
 
 
+def kept(workspace: Path, number: int, wait: float) -> HandedReceipt:
+    """A receipt that a workspace has handed out."""
+    from maxrr.workspace import overview
+
+    found = overview(workspace, wait=wait).handed
+    if not 1 <= number <= len(found):
+        raise Stop(FAILED, f"{workspace} has no receipt {number}: it has {len(found) or 'none'}")
+    return found[number - 1]
+
+
 def read(path: Path) -> HandedReceipt:
     """A receipt from a file: an envelope, or the text of one that is not signed."""
     from maxrr.files import read_regular
@@ -202,7 +231,7 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
     requests = workspace.status().requests
     if not 1 <= receipt.number <= requests:
         return f"it has {count(requests, 'receipt')}, and this is number {receipt.number}"
-    handed = read(workspace.receipt_path(receipt.number)).receipt
+    handed = workspace.receipt(receipt.number).receipt
     if handed.digest == receipt.digest:
         return ""
     ours, given = asdict(handed), asdict(receipt)

@@ -117,7 +117,7 @@ def replay(
     Examples:
 
         maxrr replay ws/ 1
-        maxrr replay ws/ ws/receipts/000001.json --data /backup/records.npz
+        maxrr replay ws/ receipt.json --data /backup/records.npz
         maxrr replay --receipt receipt.json --bundle model.bundle --data records.npz
         maxrr replay ws/ 1 --statement replay.json
     """
@@ -248,7 +248,7 @@ def receipt_of(workspace: Workspace, named: str) -> HandedReceipt:
         count = workspace.status().requests
         if not 1 <= int(named) <= count:
             raise Stop(FAILED, f"{workspace.folder} has no receipt {named}: it has {count or 'none'}")
-        return read(workspace.receipt_path(int(named)))
+        return workspace.receipt(int(named))
     given = read(Path(named))
     if why := difference(workspace, given.receipt):
         raise Stop(REFUTED, f"{named} is not a receipt that {workspace.folder} handed out: {why}")

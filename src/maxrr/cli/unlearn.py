@@ -125,9 +125,8 @@ def unlearn(
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
                 records = raw_records(found, source, progress) if plan.action.fits_anew else None
                 receipt = found.execute(plan, records=records, progress=progress)
-            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
-            models = before, found.model_hash_
-        answer(receipt, path, models, json=json)
+            outcome.unfinished, models = found.unfinished, (before, found.model_hash_)
+        answer(receipt, workspace, models, json=json)
         tell_beside(tested)
 
 
@@ -191,9 +190,8 @@ def replace(
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
                 records = raw_records(found, source, progress) if plan.action.fits_anew else None
                 receipt = found.execute(plan, records=records, progress=progress)
-            path, outcome.unfinished = found.receipt_path(receipt.number), found.unfinished
-            models = before, found.model_hash_
-        answer(receipt, path, models, json=json)
+            outcome.unfinished, models = found.unfinished, (before, found.model_hash_)
+        answer(receipt, workspace, models, json=json)
 
 
 def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> NDArray[Any]:

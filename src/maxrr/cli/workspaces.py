@@ -34,9 +34,9 @@ def opened(
 
     An older copy is only to be read, or to be made up for.
     """
-    from maxrr.workspace import WorkspaceError, overview
+    from maxrr.workspace import Commit, WorkspaceError, overview
 
-    if not (folder / "workspace.json").exists():
+    if Commit.last(folder) is None:
         overview(folder)  # says what is missing, without waiting for PyTorch
     from maxrr.evidence import find_key
     from maxrr.workspace import Workspace

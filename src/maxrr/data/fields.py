@@ -109,13 +109,12 @@ def as_facts(dtype: np.dtype[Any]) -> Any:
     """A type as JSON has it."""
     if dtype.names is None:
         return dtype.str
-    return [[name, base.str, list(shape)] for name, (base, shape) in fields_of(dtype).items()]
+    return tuple((name, base.str, shape) for name, (base, shape) in fields_of(dtype).items())
 
 
 def from_facts(facts: Any) -> np.dtype[Any]:
     """The type that was stored: of numbers, or of fields of numbers."""
-    fields = [(name, base, tuple(shape)) for name, base, shape in facts] if isinstance(facts, list) else str(facts)
-    found: np.dtype[Any] = np.dtype(fields)
+    found: np.dtype[Any] = np.dtype(facts if isinstance(facts, str) else list(facts))
     kinds = {base.kind for base, _ in fields_of(found).values()} or {found.kind}
     if not kinds <= set("biuf"):
         raise ValueError(f"records of type {facts!r:.40} are no numbers")

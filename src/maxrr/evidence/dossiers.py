@@ -7,21 +7,21 @@ and why it does not hold.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, NotRequired, Self, TypedDict, TypeVar
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.envelopes import RECEIPT_TYPE, Envelope, Statement
-from maxrr.evidence.exact_text import canonical_json, exactly, from_hex, read_json, text
+from maxrr.evidence.exact_text import Bytes32, canonical_json, read_as, read_json
 from maxrr.evidence.log import History, Log, compare_logs
 from maxrr.evidence.log_proofs import Inclusion, leaf_hash
 from maxrr.evidence.proofs import Absence, Presence
 from maxrr.evidence.signing import PublicKey
 from maxrr.evidence.sparse_tree import key_of
+from maxrr.files.strict_json import Constraint
 from maxrr.plain_text import count
 
 T = TypeVar("T")
@@ -43,7 +43,35 @@ MOST_RECORDS = 10_000
 MOST_KEYS = 64
 LONGEST_ID = 1_000  # characters, as everywhere
 LONGEST_LAYOUT = 1 << 16  # bytes
-FIELDS = ("type", "envelope", "subject", "records", "record_layout", "log", "keys")
+
+Integer = Annotated[int, Constraint("an integer of 64 bits", lambda number: -(1 << 63) <= number < 1 << 63)]
+Text = Annotated[str, Constraint(f"1 to {LONGEST_ID:,} characters", lambda text: 0 < len(text) <= LONGEST_ID)]
+Layout = Annotated[bytes, Constraint(f"1 to {LONGEST_LAYOUT:,} bytes", lambda data: 0 < len(data) <= LONGEST_LAYOUT)]
+
+
+class _Record(TypedDict):
+    id: dict[str, Integer | Text]
+    salt: Bytes32
+    value: Bytes32
+    before: Any
+    after: Any
+    after_value: NotRequired[Bytes32]
+
+
+class _Log(TypedDict):
+    origin: str
+    checkpoint: str
+    inclusion: Any
+
+
+class _Dossier(TypedDict):
+    type: str
+    envelope: dict[str, Any]
+    subject: Integer | Text | None
+    records: list[Any]
+    record_layout: Layout
+    log: _Log
+    keys: list[str]
 
 
 @dataclass(frozen=True)
@@ -119,18 +147,14 @@ class DossierRecord:
         EvidenceError
             It is not of this form.
         """
-        replaced = ("after_value",) if isinstance(said, dict) and "after_value" in said else ()
-        said = exactly(said, ("id", "salt", "value", "before", "after", *replaced), "a record of the dossier")
-        after: Absence | Presence
+        form = read_as(_Record, said, "a record of the dossier")
+        id_ = _id(form["id"])
+        known = Presence if "after_value" in form else Absence
         try:
-            before = Presence.from_object(said["before"])
-            after = Presence.from_object(said["after"]) if replaced else Absence.from_object(said["after"])
+            before, after = Presence.from_object(form["before"]), known.from_object(form["after"])
         except ValueError as error:
             raise EvidenceError(f"a proof of the dossier cannot be read: {error}") from None
-        return cls(
-            _id(said["id"]), from_hex(said["salt"], "a salt"), from_hex(said["value"], "a value"), before, after,
-            from_hex(said["after_value"], "a value") if replaced else None,
-        )  # fmt: skip
+        return cls(id_, form["salt"], form["value"], before, after, form.get("after_value"))
 
 
 @dataclass(frozen=True)
@@ -241,19 +265,13 @@ class Dossier:
         """
         if not isinstance(said, dict) or said.get("type") != DOSSIER_TYPE:
             raise EvidenceError(f"this is no dossier: it is not of the type {DOSSIER_TYPE}")
-        said = exactly(said, FIELDS, "the dossier")
-        log = exactly(said["log"], ("origin", "checkpoint", "inclusion"), "the dossier's log")
-        for name in ("records", "keys"):
-            if not isinstance(said[name], list):
-                raise EvidenceError(f"the dossier's {name} are not a list")
+        form = read_as(_Dossier, said, "the dossier")
+        log = form["log"]
         return cls(
-            Envelope.from_bytes(canonical_json(said["envelope"])),
-            None if said["subject"] is None else _plain_id(said["subject"], "the subject"),
-            tuple(DossierRecord.from_object(each) for each in said["records"][: MOST_RECORDS + 1]),
-            _layout(said["record_layout"]),
-            text(log["origin"], "the log's name"), text(log["checkpoint"], "the checkpoint"),
-            Inclusion.from_object(log["inclusion"]),
-            tuple(_key(each) for each in said["keys"][: MOST_KEYS + 1]),
+            Envelope.from_bytes(canonical_json(form["envelope"])), form["subject"],
+            tuple(DossierRecord.from_object(each) for each in form["records"][: MOST_RECORDS + 1]),
+            form["record_layout"], log["origin"], log["checkpoint"], Inclusion.from_object(log["inclusion"]),
+            tuple(_key(each) for each in form["keys"][: MOST_KEYS + 1]),
         )  # fmt: skip
 
     @classmethod
@@ -280,32 +298,16 @@ class Dossier:
         return cls.from_object(read_json(data, "the dossier"))
 
 
-def _id(said: Any) -> int | str:
+def _id(said: dict[str, int | str]) -> int | str:
     """A record id: an object that says of which type it is, for programs that have one type of numbers."""
-    if not isinstance(said, dict) or len(said) != 1 or not said.keys() <= {"int", "str"}:
-        raise EvidenceError("a record id of the dossier is neither an 'int' nor a 'str'")
-    [(kind, value)] = said.items()
-    if type(value) is not {"int": int, "str": str}[kind]:
-        raise EvidenceError(f"a record id of the dossier is said to be an {kind!r}, and is not")
-    return _plain_id(value, "a record id")
+    for kind, name in ((int, "int"), (str, "str")):
+        if said.keys() == {name} and isinstance(said[name], kind):
+            return said[name]
+    raise EvidenceError("a record id of the dossier is neither an 'int' nor a 'str', or is said to be the other")
 
 
-def _plain_id(value: Any, what: str) -> int | str:
-    if type(value) is int and -(1 << 63) <= value < 1 << 63:
-        return value
-    if type(value) is str and 0 < len(value) <= LONGEST_ID:
-        return value
-    raise EvidenceError(f"{what} is no integer of 64 bits, and no text of 1 to {LONGEST_ID:,} characters")
-
-
-def _layout(said: Any) -> bytes:
-    if not isinstance(said, str) or not re.fullmatch(rf"([0-9a-f]{{2}}){{1,{LONGEST_LAYOUT}}}", said):
-        raise EvidenceError("the record layout of the dossier is not hexadecimal digits, in small letters")
-    return bytes.fromhex(said)
-
-
-def _key(said: Any) -> PublicKey:
-    key = PublicKey.from_pem(text(said, "a key of the dossier").encode(), "a key of the dossier")
+def _key(said: str) -> PublicKey:
+    key = PublicKey.from_pem(said.encode(), "a key of the dossier")
     if key.pem.decode() != said:
         raise EvidenceError("a key of the dossier is PEM that nobody writes")
     return key
@@ -453,7 +455,8 @@ def facts_of(statement: Statement) -> ReceiptFacts:
     names = [(subject.name, subject.sha256) for subject in statement.subjects]
     if names != [("model", said.get("model_after"))]:
         raise EvidenceError("the statement is not about the model that its receipt names")
-    old, new = (from_hex(said.get(f"commitment_{when}"), f"the commitment {when}") for when in ("before", "after"))
+    named = [said.get(f"commitment_{when}") for when in ("before", "after")]
+    old, new = read_as(tuple[Bytes32, Bytes32], named, "the commitments before and after")
     return ReceiptFacts(number, old, new, len(stones), before - after)
 
 

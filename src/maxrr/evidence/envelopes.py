@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.exact_text import canonical_json, exactly, from_base64, read_json, text, to_base64
+from maxrr.evidence.exact_text import canonical_json, from_base64, read_as, read_json, to_base64
 from maxrr.evidence.signing import NEWER, PublicKey, SigningKey, require_signing_key
 
 # What is said of a model, by its digest: a Statement of in-toto, version 1.
@@ -36,6 +36,22 @@ class Subject:
             raise EvidenceError("a subject has a name")
         if not re.fullmatch("[0-9a-f]{64}", self.sha256):
             raise EvidenceError("a subject's SHA-256 has 64 lower-case hexadecimal digits")
+
+
+class _Digest(TypedDict):
+    sha256: str
+
+
+class _Subject(TypedDict):
+    name: str
+    digest: _Digest
+
+
+class _Statement(TypedDict):
+    _type: str
+    subject: list[_Subject]
+    predicateType: str
+    predicate: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -95,21 +111,11 @@ class Statement:
         EvidenceError
             It is no such statement, has fields that are not known here, or one name twice.
         """
-        said = exactly(
-            read_json(data, "the statement"), ("_type", "subject", "predicateType", "predicate"), "the statement"
-        )  # fmt: skip
+        said = read_as(_Statement, read_json(data, "the statement"), "the statement")
         if said["_type"] != STATEMENT_TYPE:
             raise EvidenceError(f"the statement is not of the type {STATEMENT_TYPE}")
-        if not isinstance(said["subject"], list):
-            raise EvidenceError("the statement's subjects are not a list")
-        subjects = []
-        for each in said["subject"]:
-            subject = exactly(each, ("name", "digest"), "a subject")
-            digest = exactly(subject["digest"], ("sha256",), "a subject's digest")
-            subjects.append(Subject(text(subject["name"], "a subject's name"), text(digest["sha256"], "a digest")))
-        if not isinstance(said["predicate"], dict):
-            raise EvidenceError("the statement's predicate is not a JSON object")
-        return cls(tuple(subjects), text(said["predicateType"], "the predicate type"), said["predicate"])
+        subjects = tuple(Subject(each["name"], each["digest"]["sha256"]) for each in said["subject"])
+        return cls(subjects, said["predicateType"], said["predicate"])
 
 
 IN_TOTO = "application/vnd.in-toto+json"
@@ -154,6 +160,17 @@ class EnvelopeSignature:
 
     key_id: str
     signature: bytes
+
+
+class _Signature(TypedDict):
+    keyid: str
+    sig: str
+
+
+class _Envelope(TypedDict):
+    payload: str
+    payloadType: str
+    signatures: list[_Signature]
 
 
 @dataclass(frozen=True)
@@ -265,13 +282,9 @@ class Envelope:
         EvidenceError
             It is no such envelope, has fields that are not known here, or Base64 that is not exact.
         """
-        read = exactly(read_json(data, "the envelope"), ("payload", "payloadType", "signatures"), "the envelope")
-        if not isinstance(read["signatures"], list):
-            raise EvidenceError("the envelope's signatures are not a list")
-        signatures = []
-        for each in read["signatures"]:
-            one = exactly(each, ("keyid", "sig"), "a signature of the envelope")
-            key_id = text(one["keyid"], "a key id of the envelope")
-            signatures.append(EnvelopeSignature(key_id, from_base64(one["sig"], "a signature of the envelope")))
-        kind = text(read["payloadType"], "the envelope's payload type")
-        return cls(from_base64(read["payload"], "the envelope's payload"), kind, tuple(signatures))
+        said = read_as(_Envelope, read_json(data, "the envelope"), "the envelope")
+        signatures = tuple(
+            EnvelopeSignature(each["keyid"], from_base64(each["sig"], "a signature of the envelope"))
+            for each in said["signatures"]
+        )
+        return cls(from_base64(said["payload"], "the envelope's payload"), said["payloadType"], signatures)

@@ -3,12 +3,15 @@
 import base64
 import binascii
 import json
-import re
-from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 from maxrr.errors import EvidenceError
-from maxrr.files import parse_json
+from maxrr.files import from_plain, parse_json
+from maxrr.files.strict_json import Constraint
+
+T = TypeVar("T")
+
+Bytes32 = Annotated[bytes, Constraint("64 hexadecimal digits in small letters", lambda data: len(data) == 32)]
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ENCODER = json.JSONEncoder(
@@ -76,30 +79,12 @@ def read_json(data: bytes, what: str) -> Any:
     return value
 
 
-def exactly(value: Any, names: Iterable[str], what: str) -> dict[str, Any]:
-    """The same value, if it is an object with these names and no others."""
-    if not isinstance(value, dict):
-        raise EvidenceError(f"{what} is not a JSON object")
-    wanted = set(names)
-    if strange := value.keys() - wanted:
-        raise EvidenceError(f"{what} has a field that is not known here: {min(strange)[:50]!r}")
-    if missing := wanted - value.keys():
-        raise EvidenceError(f"{what} has no field {min(missing)!r}")
-    return value
-
-
-def text(value: Any, what: str) -> str:
-    """The same value, if it is text."""
-    if not isinstance(value, str):
-        raise EvidenceError(f"{what} is not text")
-    return value
-
-
-def from_hex(said: Any, what: str) -> bytes:
-    """The 32 bytes that hexadecimal digits in small letters stand for."""
-    if not isinstance(said, str) or not re.fullmatch("[0-9a-f]{64}", said):
-        raise EvidenceError(f"{what} is not 64 hexadecimal digits, in small letters")
-    return bytes.fromhex(said)
+def read_as(form: type[T], said: Any, what: str) -> T:
+    """Plain values as a declared form, read strictly (`maxrr.files.from_plain`); `what` is what an error calls them."""
+    try:
+        return from_plain(form, said)
+    except ValueError as error:
+        raise EvidenceError(f"{what} is not as it must be: {error}") from None
 
 
 def to_base64(data: bytes) -> str:
@@ -107,14 +92,14 @@ def to_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def from_base64(said: Any, what: str, *, length: int | None = None) -> bytes:
+def from_base64(said: str, what: str, *, length: int | None = None) -> bytes:
     """The bytes that a Base64 text stands for: of its texts only the one that `to_base64` writes is taken.
 
     >>> from_base64("AQI=", "the root")
     b'\\x01\\x02'
     """
     try:
-        data = base64.b64decode(text(said, what).encode("ascii"), validate=True)
+        data = base64.b64decode(said.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
         raise EvidenceError(f"{what} is not Base64") from None
     if to_base64(data) != said:  # bits after the last byte that are not zero

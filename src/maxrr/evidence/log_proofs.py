@@ -5,10 +5,10 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.exact_text import exactly, from_base64, to_base64
+from maxrr.evidence.exact_text import from_base64, read_as, to_base64
 from maxrr.files import read_regular
 from maxrr.plain_text import count
 
@@ -84,6 +84,18 @@ class Frontier:
 
 
 Subtree = Callable[[int, int], bytes]  # the root of the perfect subtree of a height, by its index
+
+
+class _Inclusion(TypedDict):
+    index: int
+    size: int
+    path: list[str]
+
+
+class _Consistency(TypedDict):
+    earlier: int
+    later: int
+    path: list[str]
 
 
 @dataclass(frozen=True)
@@ -170,8 +182,8 @@ class Inclusion:
         EvidenceError
             It is not of this form.
         """
-        said = exactly(said, ("index", "size", "path"), "the inclusion proof")
-        return cls(said["index"], said["size"], _path(said["path"]))
+        form = read_as(_Inclusion, said, "the inclusion proof")
+        return cls(form["index"], form["size"], _path(form["path"]))
 
 
 @dataclass(frozen=True)
@@ -242,8 +254,8 @@ class Consistency:
     @classmethod
     def from_object(cls, said: Any) -> Self:
         """As `Inclusion.from_object`."""
-        said = exactly(said, ("earlier", "later", "path"), "the consistency proof")
-        return cls(said["earlier"], said["later"], _path(said["path"]))
+        form = read_as(_Consistency, said, "the consistency proof")
+        return cls(form["earlier"], form["later"], _path(form["path"]))
 
 
 def prove_inclusion(index: int, size: int, subtree: Subtree) -> Inclusion:
@@ -296,16 +308,14 @@ def _left_part(count: int) -> int:
     return 1 << (count - 1).bit_length() - 1
 
 
-def _require_sizes(small: Any, large: Any, path: tuple[bytes, ...]) -> None:
+def _require_sizes(small: int, large: int, path: tuple[bytes, ...]) -> None:
     if type(small) is not int or type(large) is not int or not 0 <= small <= large < 1 << 63:
         raise EvidenceError("the proof's numbers are not those of a log")
     if len(path) > large.bit_length() + 1:
         raise EvidenceError("the proof has more hashes than a log of its size can need")
 
 
-def _path(said: Any) -> tuple[bytes, ...]:
-    if not isinstance(said, list):
-        raise EvidenceError("the proof's path is not a list")
+def _path(said: list[str]) -> tuple[bytes, ...]:
     return tuple(from_base64(one, "a hash of the proof", length=32) for one in said)
 
 

@@ -205,6 +205,35 @@ class LogWriter:
         return new
 
 
+def restore_log(folder: str | Path, checkpoint: Checkpoint, entries: Sequence[bytes]) -> None:
+    """Write the files of a log anew, from its newest checkpoint and its entries.
+
+    Parameters
+    ----------
+    folder
+        A folder that does not exist.
+    checkpoint : Checkpoint
+        The checkpoint, signed by whoever kept the log.
+    entries : sequence of bytes
+        At least as many entries as the checkpoint speaks of.
+
+    Raises
+    ------
+    EvidenceError
+        The entries do not give the checkpoint's root.
+    """
+    folder, frontier = Path(folder), Frontier()
+    tiles = list(_grow(frontier, [], bytearray(), 0, entries[: checkpoint.size]))
+    if frontier.root != checkpoint.root:
+        raise EvidenceError("the entries do not give the root of the checkpoint")
+    folder.mkdir()
+    for kind, index, width, data in tiles:
+        path = folder / tile_path(kind, index, width)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, data)
+    write_atomically(folder / CHECKPOINT, checkpoint.to_bytes())
+
+
 def _remove_superseded(folder: Path, tiles: Iterable[tuple[Kind, int]]) -> None:
     """Remove the partial tiles of full ones. What cannot be removed stays, and harms nobody."""
     for kind, index in tiles:

@@ -5,13 +5,12 @@ about a commitment there is one proof, and one text of it.
 """
 
 import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
+from maxrr.evidence.exact_text import Bytes32, read_as
 from maxrr.files import parse_json
 
 # How records and subtrees of a commitment are hashed, and how keys are read bit by bit: the rule, and why it is this
@@ -61,7 +60,18 @@ def _described(given: object) -> str:
     return f"{len(given)} bytes" if isinstance(given, bytes) else type(given).__name__
 
 
-_HEX = re.compile(rf"[0-9a-f]{{{2 * SIZE}}}")
+class _Presence(TypedDict):
+    type: str
+    siblings: tuple[Bytes32, ...]
+
+
+class _Leaf(TypedDict):
+    key: Bytes32
+    value: Bytes32
+
+
+class _Absence(_Presence):
+    other: _Leaf | None
 
 
 class _Proof(ABC):
@@ -188,8 +198,9 @@ class Presence(_Proof):
         ValueError
             It is something else.
         """
-        fields = _fields(found, cls.TYPE, {"siblings"})
-        return cls(_hashes(fields["siblings"]))
+        form = read_as(_Presence, found, "the proof")
+        _check_type(form["type"], cls.TYPE)
+        return cls(form["siblings"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,13 +270,10 @@ class Absence(_Proof):
     @classmethod
     def from_object(cls, found: object) -> Self:
         """As `Presence.from_object`."""
-        fields = _fields(found, cls.TYPE, {"siblings", "other"})
-        other = fields["other"]
-        if other is not None:
-            if not isinstance(other, Mapping) or set(other) != {"key", "value"}:
-                raise ValueError("the other record of a proof of absence has a key and a value, and nothing else")
-            other = (_hash(other["key"]), _hash(other["value"]))
-        return cls(_hashes(fields["siblings"]), other)
+        form = read_as(_Absence, found, "the proof")
+        _check_type(form["type"], cls.TYPE)
+        other = form["other"]
+        return cls(form["siblings"], None if other is None else (other["key"], other["value"]))
 
 
 def _root_above(place: bytes, key: bytes, siblings: tuple[bytes, ...]) -> bytes:
@@ -287,21 +295,6 @@ def _check_siblings(siblings: tuple[bytes, ...], most: int) -> None:
         raise ValueError("the last sibling is empty: what stands beside it would stand further up")
 
 
-def _fields(found: object, kind: str, names: set[str]) -> Mapping[str, Any]:
-    if not isinstance(found, Mapping) or set(found) != {"type", *names}:
-        raise ValueError(f"a proof has a type and {' and '.join(sorted(names))}, and nothing else")
-    if found["type"] != kind:
+def _check_type(found: str, kind: str) -> None:
+    if found != kind:
         raise ValueError(f"this is a proof of another type: not {kind}")
-    return found
-
-
-def _hashes(found: object) -> tuple[bytes, ...]:
-    if not isinstance(found, list):
-        raise ValueError("the siblings of a proof are a list")
-    return tuple(_hash(each) for each in found[: DEEPEST + 1])
-
-
-def _hash(found: object) -> bytes:
-    if not isinstance(found, str) or not _HEX.fullmatch(found):
-        raise ValueError(f"keys, values and hashes are {2 * SIZE} hexadecimal digits, in small letters")
-    return bytes.fromhex(found)

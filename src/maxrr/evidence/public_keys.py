@@ -7,17 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Self, TypedDict
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.envelopes import Envelope, Statement, Subject
-from maxrr.evidence.exact_text import exactly, text
+from maxrr.evidence.exact_text import read_as
 from maxrr.evidence.signing import ENVIRONMENT, PublicKey, SigningKey, is_free
 from maxrr.files import flush_folder, read_regular, write_atomically
 from maxrr.files.atomic import remove_unfinished
 
 KEY_SUCCESSION = "https://maxrr.dev/key-succession/v1"
 LARGEST = 1 << 20  # bytes of a file: a key and its succession have about 700
+
+
+class _Succession(TypedDict):
+    former: str
+    time: str
 
 
 @dataclass(frozen=True)
@@ -161,13 +166,12 @@ class PublicKeys:
         """The keys of a succession, if the former one has signed it."""
         known = {key.id: key for key in self.keys}
         statement = envelope.verify([key for key in self.keys if envelope.signatures[0].key_id == key.id])
-        said = exactly(statement.predicate, ("former", "time"), "the succession of a key")
+        said = read_as(_Succession, statement.predicate, "the succession of a key")
         former, new = said["former"], statement.subjects[0].sha256
-        time = text(said["time"], "the time of a succession")
         if (
             statement.predicate_type != KEY_SUCCESSION or len(statement.subjects) > 1 or len(envelope.signatures) > 1
             or former != envelope.signatures[0].key_id or new not in known or new == former
-            or not re.fullmatch(r"[0-9T:.+Z-]{10,40}", time)
+            or not re.fullmatch(r"[0-9T:.+Z-]{10,40}", said["time"])
         ):  # fmt: skip
             raise EvidenceError("a statement is not that one of these keys succeeds another")
         return known[former], known[new]

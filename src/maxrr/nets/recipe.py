@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from maxrr.files import fits
+from maxrr.files import from_plain
 from maxrr.nets.seeding import stream
 from maxrr.once import once
 
@@ -191,10 +191,8 @@ class Recipe:
         ValueError
             They are not the facts of a recipe.
         """
-        if not isinstance(facts.get("augment", []), list):
-            raise ValueError(f"augment is {facts['augment']!r:.80}")
-        found = cls(**{**facts, "augment": tuple(facts.get("augment", ()))})
-        if found.facts != dict(facts) or not fits(found, Recipe):
+        found = from_plain(cls, dict(facts))
+        if found.facts != dict(facts):
             raise ValueError(f"{dict(facts)!r:.80} is no recipe")
         return found
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import safetensors.numpy
 
 from maxrr.data import Dataset, Encoding
+from maxrr.files import to_plain
 from maxrr.serving import folders, onnx, torch_runtime
 from maxrr.serving.folders import NUMPY, ONNX, TORCH, Facts
 from maxrr.serving.origin import Exported, Origin, compare, probes_of
@@ -14,7 +15,7 @@ from maxrr.serving.runtimes import Heads
 from maxrr.serving.served import runtime_of
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.aliases import Inputs
-from maxrr.unlearning.facts import network_facts
+from maxrr.unlearning.codec import network_facts
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
 
@@ -81,7 +82,7 @@ def export(
             chosen, name, None if origin.workspace is None else origin.workspace.token, fitted.requests,
             fitted.model_hash, list(fitted.head_classes), list(held.shape), folders.description_of(held.dtype),
             None if held.columns is None else list(held.columns),
-            network_facts(fitted.blueprint) if with_network else None,
+            to_plain(network_facts(fitted.blueprint.network)) if with_network else None,
             fitted.fingerprint.layers if with_network else None, fitted.blueprint.frozen, file, sha256,
             declared, fitted.blueprint.sharding.count if with_network else 1,
         )  # fmt: skip

@@ -11,21 +11,20 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from maxrr.files import Lock, fits, flush_folder, overwrite, parse_json, read_regular, write_atomically
-from maxrr.files.strict_json import json_digest
+from maxrr.files import Lock, flush_folder, from_plain, overwrite, parse_json, read_regular, to_plain, write_atomically
+from maxrr.files.strict_json import Constraint, Count, Digest, body_of, json_digest
 
-FORMAT, VERSION = "maxrr serving", 2
+FORMAT, VERSION = "maxrr serving", 1
 NAME, LOCK = "model.json", ".lock"
 ONNX, NUMPY, TORCH = "onnx", "numpy", "torch"
 ENDINGS = {ONNX: "onnx", NUMPY: "safetensors", TORCH: "safetensors"}
 OURS = re.compile(r"model-[0-9a-f]{16}\.(onnx|safetensors)|\.maxrr-[0-9a-f]{16}\.tmp")
-NUMBERS = re.compile(r"model-([0-9a-f]{16})\.(onnx|safetensors)")
 LARGEST = 10_000_000  # bytes of model.json
 TRIES, PAUSE, PATIENCE = 5, 0.05, 10.0  # of a reader beside a writer; seconds between; seconds that a writer waits
 
@@ -41,22 +40,22 @@ class Facts:
     `shards` counts the networks of the extractor.
     """
 
-    form: str
-    export: str
+    form: Annotated[str, Constraint("a form of exports", ENDINGS.__contains__)]
+    export: Annotated[str, Constraint("32 hexadecimal digits in small letters", re.compile("[0-9a-f]{32}").fullmatch)]
     workspace: str | None
-    requests: int
+    requests: Count
     model_hash: str
-    classes: list[str]
-    shape: list[int]
+    classes: Annotated[list[str], Constraint("two classes or more", lambda names: len(names) >= 2)]
+    shape: list[Annotated[int, Constraint("a size", lambda size: 0 < size < 1 << 40)]]
     dtype: str | list[Any]
     columns: list[str] | None
     network: dict[str, Any] | None
     layers: str | None
     frozen: bool
     file: str
-    sha256: str
-    encoding: str | None = None
-    shards: int = 1
+    sha256: Digest
+    encoding: str | None
+    shards: Annotated[int, Constraint("1 or more", lambda count: count >= 1)]
 
     @property
     def kind(self) -> np.dtype[Any]:
@@ -66,41 +65,24 @@ class Facts:
 
     def to_json(self) -> str:
         """The text of `model.json`."""
-        said = asdict(self)
-        for name, usual in (("encoding", None), ("shards", 1)):
-            if said[name] == usual:
-                del said[name]
-        body = {"format": FORMAT, "version": VERSION, **said}
+        body = {"format": FORMAT, "version": VERSION, **to_plain(self)}
         return json.dumps({**body, "hash": json_digest(body)}, indent=1, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Facts":
         """What such a text says, checked."""
-        body = parse_json(text)
-        if not isinstance(body, dict) or body.get("format") != FORMAT:
-            raise ValueError("it does not describe a served model")
-        if body.get("version") != VERSION:
-            raise ValueError(f"it is of version {body.get('version')!r:.20}, and this program knows {VERSION}")
-        if body.pop("hash", None) != json_digest(body):
+        said = parse_json(text)
+        body = body_of(said, FORMAT, VERSION)
+        if body.pop("hash", None) != json_digest({name: one for name, one in said.items() if name != "hash"}):
             raise ValueError("its content does not have the hash that it names")
-        try:
-            found = cls(**{name: value for name, value in body.items() if name not in ("format", "version")})
-        except TypeError as error:
-            raise ValueError(f"it does not describe a served model ({error})") from None
+        found = from_plain(cls, body)
         found.check()
         return found
 
     def check(self) -> None:
         """Refuse what no program of ours has written."""
-        named = NUMBERS.fullmatch(str(self.file))
-        right = (
-            fits(self, Facts) and self.form in ENDINGS and re.fullmatch("[0-9a-f]{32}", self.export) is not None
-            and re.fullmatch("[0-9a-f]{64}", self.sha256) is not None and self.requests >= 0
-            and named is not None and named[1] == self.sha256[:16] and named[2] == ENDINGS[self.form]
-            and self.shards >= 1 and len(self.classes) >= 2 and all(0 < size < 1 << 40 for size in self.shape)
-        )  # fmt: skip
-        if not right:
-            raise ValueError("it does not describe a served model")
+        if self.file != f"model-{self.sha256[:16]}.{ENDINGS[self.form]}":
+            raise ValueError("its file is not named after its content")
         try:
             unusable = self.kind.hasobject
         except (TypeError, ValueError) as error:

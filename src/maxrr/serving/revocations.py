@@ -9,12 +9,13 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from maxrr.errors import RevocationsUnread, Revoked
-from maxrr.files import fits, parse_json, read_regular
+from maxrr.files import from_plain, parse_json, read_regular, to_plain
+from maxrr.files.strict_json import body_of
 
 FORMAT, VERSION = "maxrr revocations", 1
 LARGEST = 50_000_000  # bytes of a list
@@ -74,7 +75,7 @@ class Revocations:
         str
             JSON.
         """
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1) + "\n"
+        return json.dumps({"format": FORMAT, "version": VERSION, **to_plain(self)}, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Revocations":
@@ -95,15 +96,7 @@ class Revocations:
         ValueError
             The text is no such list.
         """
-        body = parse_json(text)
-        if not isinstance(body, dict) or (body.pop("format", None), body.pop("version", None)) != (FORMAT, VERSION):
-            raise ValueError(f"it is no list of revocations of version {VERSION}")
-        if body.keys() != {"workspace", "time", "revoked"} or not isinstance(body["revoked"], list):
-            raise ValueError("it is no list of revocations")
-        found = cls(**{**body, "revoked": tuple(body["revoked"])})
-        if not fits(found, cls):
-            raise ValueError("it is no list of revocations")
-        return found
+        return from_plain(cls, body_of(parse_json(text), FORMAT, VERSION))
 
 
 class Watch:

@@ -9,7 +9,7 @@ from maxrr.serving.runtimes import Heads, NumpyRuntime, Runtime
 from maxrr.serving.served import Loaded, Served
 from maxrr.serving.torch_runtime import TorchRuntime
 from maxrr.workspace import Workspace
-from maxrr.workspace.commits import check_same, is_later
+from maxrr.workspace.states import is_later
 
 
 def snapshot(folder: str | Path, network: Network | None = None) -> Served:
@@ -44,8 +44,6 @@ def snapshot(folder: str | Path, network: Network | None = None) -> Served:
             if not is_later(Path(folder), token, int(state)):
                 return None
         with Workspace.open(folder, network=network, read_only=True) as workspace:
-            if before is not None:
-                check_same(Path(folder), token, workspace.token)
             return without_records(workspace)
 
     return Served._from(read)

@@ -9,13 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from maxrr.files import from_plain
 from maxrr.nets.inputs import as_tensors, call, ready
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
 from maxrr.serving.folders import Facts
 from maxrr.serving.runtimes import HEADS, Floats, Heads
-from maxrr.unlearning.facts import extractor_of, weights_of
+from maxrr.unlearning.extractors import extractor_of, weights_of
 
 EXTRACTOR, PROBE = "extractor.", "probe"  # in front of the names of its weights; its features of made-up records
 
@@ -69,6 +70,4 @@ def named(network: Mapping[str, Any] | None) -> NamedNetwork:
 
 def recorded(network: Mapping[str, Any] | None) -> NamedNetwork | None:
     """The function that a folder names, with what it was called with; nothing of it is run here."""
-    if network is None or network.keys() != {"maker", "arguments"} or not isinstance(network["maker"], str):
-        return None
-    return NamedNetwork(network["maker"], tuple(network["arguments"]))
+    return None if network is None else from_plain(NamedNetwork, network)

@@ -6,9 +6,8 @@ safetensors, numbers and JSON; reading it runs no code but this library's.
 """
 
 import copy
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +19,47 @@ from torch import Tensor
 from maxrr.core import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError, UnknownRecords
-from maxrr.files import write_atomically
+from maxrr.files import from_plain, parse_json, to_plain, write_atomically
+from maxrr.files.strict_json import Digest, body_of, json_text
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
-from maxrr.svm import FORM, Certificate
+from maxrr.svm import FORM
 from maxrr.svm.arrays import wide
-from maxrr.unlearning import facts
+from maxrr.unlearning import codec
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import salts_of, tree_of
 from maxrr.unlearning.conditions import conditions
+from maxrr.unlearning.extractors import stored_extractor, weights_of
+from maxrr.unlearning.facts import Facts, PositiveFloat
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstone, Tombstones
 
-FORMAT, VERSION = "maxrr bundle", 5  # the first whose models are hashed with their layers: no other is read
+FORMAT, VERSION = "maxrr bundle", 1
 WEIGHT = "extractor/"  # before the names of the extractor's weights
+ARRAYS = ("weights", "intercepts", "features", "salts", "probe")
+
+Ids = tuple[int, ...] | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All of a bundle but its arrays, as JSON has it."""
+
+    facts: Facts
+    classes: tuple[str, ...]
+    class_weight: dict[str, PositiveFloat]
+    core_key: bytes | None
+    core_ids: Ids
+    ids: Ids
+    late: Ids
+    waiting: Ids
+    key: bytes
+    commitment: Digest
+    form: int
+    tombstones: frozenset[Tombstone]
+    people: dict[Digest, Forgotten]
+    receipts: tuple[Digest, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,97 +71,77 @@ class Bundle:
 
     Attributes
     ----------
+    facts : maxrr.unlearning.facts.Facts
+        What the model is beside arrays, secrets and names: its hash, the layers of its extractor, the certificates of
+        its heads, and what the extractor keeps of forgotten records.
     blueprint : Blueprint
         How the model was made: network, seed, recipe, C, device, threads, versions, and the rule for the core.
     choice : maxrr.core.Choice
         Which retained records are core, and what choosing them depended on.
-    commitment : str
-        The commitment to the retained records, as receipts have it.
-    salts : array of shape (records, 32)
-        The salts of the retained records in it, in the order of `ids`.
-    model_hash : str
-        The hash of extractor and heads, as `MaxRR.model_hash_`.
-    layers : str
-        The layers of the extractor: the tree of modules with their settings, and the source of own classes as a hash.
-    probe : array of shape (records, features)
-        The extractor's features of a few made-up records, by which a network that is made again is recognised.
-    extractor : dict of str to Tensor
-        The weights of the extractor by name.
     classes : tuple of str
         The names of the classes that the heads tell apart.
-    weights : array of shape (heads, features)
-        The weights of the heads.
-    intercepts : array of shape (heads,)
-        The biases of the heads.
-    certificates : tuple of maxrr.svm.Certificate
-        One certificate per head.
-    form : int
-        The canonical form of the heads' bytes (`maxrr.svm.FORM`). Only bytes of the same form can be compared.
-    technique : bool
-        Whether a function of the caller changed the extractor.
     ids : array
         The ids of the retained records, sorted.
-    features : array of shape (records, features)
-        The features of the retained records, in the order of `ids`. Without rows where the records are embeddings, and
-        so are with whoever holds the data.
-    key : bytes
-        The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
-    tombstones : frozenset of Tombstone
-        What stays of forgotten and replaced records.
-    left : frozenset of bytes
-        HMACs of the ids of forgotten core records that the extractor was trained on and still keeps.
-    receipts : tuple of str
-        The hashes of all receipts that the model handed out, from the first.
-    network : dict or None
-        What makes the network: `maker`, as in package.module:function, and its `arguments`. None where it has no name
-        that can be imported.
     late : array
         The ids of the retained records that were added after the last fit, sorted.
     waiting : array
         Those of them that the rule makes core, and that wait for the next fit, sorted.
+    key : bytes
+        The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
+    commitment : str
+        The commitment to the retained records, as receipts have it.
+    form : int
+        The canonical form of the heads' bytes (`maxrr.svm.FORM`). Only bytes of the same form can be compared.
+    tombstones : frozenset of Tombstone
+        What stays of forgotten and replaced records.
     people : dict of str to Forgotten
         HMACs of the subject ids of people of whom no record is left, with the number and time of the request.
-    adopted : bool
-        Whether the extractor was trained elsewhere, and is as it was given (`MaxRR.adopt`).
-    stale : frozenset of int
-        Where the core is in several shards, those whose extractors keep something of forgotten records.
+    receipts : tuple of str
+        The hashes of all receipts that the model handed out, from the first.
+    extractor : dict of str to Tensor
+        The weights of the extractor by name.
+    weights : array of shape (heads, features)
+        The weights of the heads.
+    intercepts : array of shape (heads,)
+        The biases of the heads.
+    features : array of shape (records, features)
+        The features of the retained records, in the order of `ids`. Without rows where the records are embeddings, and
+        so are with whoever holds the data.
+    salts : array of shape (records, 32)
+        The salts of the retained records in the commitment, in the order of `ids`.
+    probe : array of shape (records, features)
+        The extractor's features of a few made-up records, by which a network that is made again is recognised.
     """
 
+    facts: Facts
     blueprint: Blueprint
     choice: Choice
-    commitment: str
-    salts: NDArray[np.uint8]
-    model_hash: str
-    layers: str
-    probe: NDArray[np.float64]
-    extractor: Mapping[str, Tensor]
     classes: tuple[str, ...]
-    weights: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
-    certificates: tuple[Certificate, ...]
-    form: int
-    technique: bool
     ids: NDArray[Any]
-    features: NDArray[np.float64]
-    key: bytes
-    tombstones: frozenset[Tombstone]
-    left: frozenset[bytes]
-    receipts: tuple[str, ...]
-    network: dict[str, Any] | None
     late: NDArray[Any]
     waiting: NDArray[Any]
+    key: bytes
+    commitment: str
+    form: int
+    tombstones: frozenset[Tombstone]
     people: Mapping[str, Forgotten]
-    adopted: bool = False
-    stale: frozenset[int] = frozenset()
+    receipts: tuple[str, ...]
+    extractor: Mapping[str, Tensor]
+    weights: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    features: NDArray[np.float64]
+    salts: NDArray[np.uint8]
+    probe: NDArray[np.float64]
 
     def __repr__(self) -> str:
-        return f"<Bundle of model {self.model_hash[:12]}…, {len(self.choice.ids)} core records>"
+        return f"<Bundle of model {self.facts.model_hash[:12]}…, {len(self.choice.ids)} core records>"
 
     @property
     def conditions(self) -> list[str]:
         """What exactness is conditional on, one sentence each; empty where it holds without conditions."""
+        facts = self.facts
         return conditions(
-            self.choice, self.blueprint, len(self.left), self.technique, self.adopted, len(self.waiting)
+            self.choice, self.blueprint, len(facts.left), facts.technique, facts.adopted, len(self.waiting)
         )  # fmt: skip
 
     @classmethod
@@ -146,15 +151,11 @@ class Bundle:
         ids = fitted.records.ids[rows]
         features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
-            *copy.deepcopy((fitted.blueprint, fitted.choice)), fitted.commitment, salts_of(fitted.secret, ids),
-            fitted.model_hash,
-            fitted.fingerprint.layers, fitted.fingerprint.features, facts.weights_of(fitted.extractor),
-            fitted.head_classes, fitted.heads.coef_, fitted.heads.intercept_, fitted.heads.certificate_, FORM,
-            fitted.technique, ids, features, fitted.key,
-            frozenset(fitted.tombstones.stones), fitted.left, tuple(fitted.receipts),
-            json.loads(json.dumps(facts.network_facts(fitted.blueprint))),
-            fitted.late.array(), fitted.waiting.array(), dict(fitted.people), fitted.adopted,
-            fitted.stale if fitted.blueprint.sharding.count > 1 else frozenset(),
+            codec.facts_of(fitted, codec.network_facts(fitted.blueprint.network)),
+            *copy.deepcopy((fitted.blueprint, fitted.choice)), fitted.head_classes, ids, fitted.late.array(),
+            fitted.waiting.array(), fitted.key, fitted.commitment, FORM, frozenset(fitted.tombstones.stones),
+            dict(fitted.people), tuple(fitted.receipts), weights_of(fitted.extractor), fitted.heads.coef_,
+            fitted.heads.intercept_, features, salts_of(fitted.secret, ids), fitted.fingerprint.features,
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
@@ -243,29 +244,19 @@ class Bundle:
         import safetensors.torch  # here, because machines that only measure do without
 
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
-        for name in ("weights", "intercepts", "features", "salts", "probe"):
-            tensors[name] = torch.tensor(getattr(self, name))
-        content = safetensors.torch.save(tensors, {"maxrr": json.dumps(self._said())})
-        write_atomically(path, content, private=True)
+        tensors |= {name: torch.tensor(getattr(self, name)) for name in ARRAYS}
+        said = json_text({"format": FORMAT, "version": VERSION, **to_plain(self._contents())})
+        write_atomically(path, safetensors.torch.save(tensors, {"maxrr": said}), private=True)
 
-    def _said(self) -> dict[str, Any]:
-        """All but its arrays, as JSON has it."""
-        return {
-            "format": FORMAT, "version": VERSION,
-            "blueprint": facts.blueprint_facts(self.blueprint), "network": self.network,
-            "core": facts.core_facts(self.blueprint.core), "core_key": facts.core_key(self.blueprint.core),
-            "choice": facts.choice_facts(self.choice), "core_ids": self.choice.ids.tolist(),
-            "certificates": [asdict(certificate) for certificate in self.certificates],
-            "ids": self.ids.tolist(), "key": self.key.hex(),
-            "tombstones": [[part.hex() for part in stone] for stone in sorted(self.tombstones)],
-            "left": sorted(hmac.hex() for hmac in self.left), "receipts": list(self.receipts),
-            **{name: getattr(self, name) for name in SIMPLE},
-            "classes": list(self.classes),
-            **{name: getattr(self, name).tolist() for name in ("late", "waiting") if len(getattr(self, name))},
-            **({"people": {person: list(then) for person, then in self.people.items()}} if self.people else {}),
-            **({"adopted": True} if self.adopted else {}),
-            **({"stale": sorted(self.stale)} if self.stale else {}),
-        }  # fmt: skip
+    def _contents(self) -> Contents:
+        made = self.blueprint
+        core, held, late, waiting = (
+            tuple(ids.tolist()) for ids in (self.choice.ids, self.ids, self.late, self.waiting)
+        )  # fmt: skip
+        return Contents(
+            self.facts, self.classes, dict(made.class_weight), codec.core_key(made.core), core, held, late, waiting,
+            self.key, self.commitment, self.form, self.tombstones, dict(self.people), self.receipts,
+        )  # fmt: skip
 
     @classmethod
     def load(
@@ -294,12 +285,9 @@ class Bundle:
             The file is not a bundle, is damaged, or is of another version; or its network is needed and was not given,
             or the network given has other layers.
         """
-        said, tensors = content_of(path)
+        contents, tensors = content_of(path)
         try:
-            found = read(said, tensors, network, train)
-            if json.dumps(found._said()) != json.dumps(said):
-                raise ValueError("it says something else than what was read")
-            return found
+            return read(contents, tensors, network, train)
         except NeedsNetwork as error:
             raise ValueError(f"{path}: {error}") from None
         except Exception as error:  # nothing in the file is believed
@@ -324,11 +312,7 @@ def network_in(path: str | Path) -> NamedNetwork | None:
     ValueError
         The file is not a bundle, is damaged, or is of another version.
     """
-    said, _ = content_of(path)
-    try:
-        return facts.named_in(said)
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+    return codec.network_named(content_of(path)[0].facts)
 
 
 def training_in(path: str | Path) -> str | None:
@@ -349,36 +333,24 @@ def training_in(path: str | Path) -> str | None:
     ValueError
         The file is not a bundle, is damaged, or is of another version.
     """
-    said, _ = content_of(path)
-    try:
-        return facts.trainer_in(said)
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+    return content_of(path)[0].facts.function
 
 
-def content_of(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What a file says and holds, if it may be a bundle."""
+def content_of(path: str | Path) -> tuple[Contents, dict[str, Tensor]]:
+    """What a file says and holds, if it is a bundle."""
     import safetensors
 
     if Path(path).exists() and not Path(path).is_file():
         raise ValueError(f"{path} is not a bundle: it is not a file")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            said = json.loads((file.metadata() or {})["maxrr"])
+            said = body_of(parse_json((file.metadata() or {}).get("maxrr", "")), FORMAT, VERSION)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+        return from_plain(Contents, said), tensors
     except OSError:
         raise
     except Exception as error:  # whatever a file that is no bundle makes them raise
-        raise ValueError(f"{path} is not a bundle: {type(error).__name__}: {error}") from error
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a bundle")
-    version = said.get("version")
-    if version != VERSION or type(version) is not int:
-        raise ValueError(f"{path} is a bundle of version {version}, and this program knows version {VERSION}")
-    return said, tensors
-
-
-SIMPLE = {"commitment": str, "model_hash": str, "layers": str, "form": int, "technique": bool}
+        raise ValueError(f"{path} is not a bundle, or is damaged: {error}") from error
 
 
 class NeedsNetwork(ValueError):  # noqa: N818 (what is wanted)
@@ -386,10 +358,10 @@ class NeedsNetwork(ValueError):  # noqa: N818 (what is wanted)
 
 
 def read(
-    said: Mapping[str, Any], tensors: Mapping[str, Tensor], network: Network | None, train: TrainingFunction | None
+    contents: Contents, tensors: Mapping[str, Tensor], network: Network | None, train: TrainingFunction | None
 ) -> Bundle:  # fmt: skip
     """The bundle that a file holds."""
-    named = facts.named_in(said)
+    facts, named = contents.facts, codec.network_named(contents.facts)
     network = as_recorded(network, named)
     if network is None and named is not None and named.our_own:
         network = named
@@ -397,27 +369,20 @@ def read(
     if network is None:
         maker = "" if named is None else f", which {named.maker} makes"
         raise NeedsNetwork(f"the model's network is not one of this library{maker}: give it as network=…")
-    trainer = facts.trainer_in(said)
-    if trainer is not None and train is None:
-        raise NeedsNetwork(f"the model was trained by {trainer}, which is not of this library: give it as train=…")
-    blueprint = facts.blueprint_of(said["blueprint"], network, facts.core_of(said["core"], said["core_key"]), train)
+    if facts.function is not None and train is None:
+        raise NeedsNetwork(
+            f"the model was trained by {facts.function}, which is not of this library: give it as train=…"
+        )
+    blueprint = codec.blueprint_of(facts, contents.class_weight, contents.core_key, network, train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
-        blueprint = replace(blueprint, network=facts.stored_extractor(blueprint, weights))
-    simple = facts.checked({name: said[name] for name in SIMPLE}, SIMPLE)
-    left = frozenset(map(bytes.fromhex, said["left"]))
-    bundle = Bundle(
-        blueprint=blueprint, choice=facts.choice_of(said["choice"], ids_of(said["core_ids"])), extractor=weights,
-        classes=tuple(map(str, said["classes"])), weights=tensors["weights"].numpy(),
-        intercepts=tensors["intercepts"].numpy(), features=tensors["features"].numpy(),
-        salts=tensors["salts"].numpy(), probe=tensors["probe"].numpy(),
-        certificates=tuple(map(facts.certificate_of, said["certificates"])),
-        ids=ids_of(said["ids"]), key=bytes.fromhex(said["key"]),
-        tombstones=frozenset(Tombstone(*map(bytes.fromhex, stone)) for stone in said["tombstones"]),
-        left=left, stale=facts.stale_of(said, blueprint, left), receipts=tuple(map(str, said["receipts"])),
-        network=said["network"], late=ids_of(said.get("late", [])), waiting=ids_of(said.get("waiting", [])),
-        people=facts.people_of(said.get("people", {})), adopted=facts.checked_flag(said, "adopted"), **simple,
-    )  # fmt: skip
+        blueprint = replace(blueprint, network=stored_extractor(blueprint, weights))
+    known = {field.name for field in fields(Bundle)}
+    same = {field.name: getattr(contents, field.name) for field in fields(contents) if field.name in known}
+    ids = {name: ids_of(getattr(contents, name)) for name in ("ids", "late", "waiting")}
+    arrays: dict[str, Any] = {name: tensors[name].numpy() for name in ARRAYS}
+    choice = codec.choice_of(facts, ids_of(contents.core_ids))
+    bundle = Bundle(blueprint=blueprint, choice=choice, extractor=weights, **{**same, **ids, **arrays})
     check_parts(bundle)
     return bundle
 
@@ -436,9 +401,6 @@ def check_parts(bundle: Bundle) -> None:
         raise ValueError(f"people were forgotten by a request after the last, which is {len(bundle.receipts)}")
 
 
-def ids_of(found: Any) -> NDArray[Any]:
-    """Ids from JSON: whole numbers, or texts."""
-    kinds = {type(id_) for id_ in found} if isinstance(found, list) else {None}
-    if kinds - {int} and kinds - {str}:
-        raise ValueError(f"ids are {found!r:.80}")
-    return np.array(found, dtype=np.str_ if kinds == {str} else np.int64)
+def ids_of(found: Ids) -> NDArray[Any]:
+    """Ids as an array: of whole numbers, or of texts."""
+    return np.array(found, dtype=np.str_ if found and isinstance(found[0], str) else np.int64)

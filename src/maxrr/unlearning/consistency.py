@@ -173,7 +173,7 @@ def not_among(receipt: Receipt, handed_out: Sequence[str]) -> str:
 
 def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
     """Whether the state that a receipt tells of is the present one of the model."""
-    after = bundle.commitment, keyed_hash(bundle.key, b"model", bundle.model_hash)
+    after = bundle.commitment, keyed_hash(bundle.key, b"model", bundle.facts.model_hash)
     return (receipt.commitment_after, receipt.model_after) == after  # later requests may have found nothing to do
 
 
@@ -199,7 +199,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
     facts = {
         "records_after": len(dataset),
         "commitment_after": bundle.commitment,
-        "model_after": keyed_hash(bundle.key, b"model", bundle.model_hash),
+        "model_after": keyed_hash(bundle.key, b"model", bundle.facts.model_hash),
         "form": bundle.form,
         "seed": blueprint.seed,
         "recipe": blueprint.recipe.facts,
@@ -209,12 +209,12 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         "environment": asdict(blueprint.environment),
         "core_depended_on": choice.depended_on,
         "core_details": lasting(choice.details),
-        "core_left_in_extractor": len(bundle.left),
+        "core_left_in_extractor": len(bundle.facts.left),
         "conditions": found,
         "unconditional": exact and not found,
         "heads": [
-            HeadCertificate.of(class_hmac(bundle.key, name), certificate)
-            for name, certificate in zip(with_a_head(bundle.classes), bundle.certificates, strict=True)
+            HeadCertificate.of(class_hmac(bundle.key, name), head.certificate)
+            for name, head in zip(with_a_head(bundle.classes), bundle.facts.heads, strict=True)
         ],
     }
     for name, value in facts.items():

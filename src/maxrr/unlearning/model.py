@@ -44,7 +44,7 @@ from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.class_weights import by_name
 from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.facts import kept
+from maxrr.unlearning.extractors import kept
 from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.locks import lock_of
@@ -55,7 +55,7 @@ from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import HeldRecords, shuffled
 from maxrr.unlearning.requests import REFUSE, Technique
 from maxrr.unlearning.returning import copies_in, let_in
-from maxrr.unlearning.set_aside import SetAside, check_set_aside
+from maxrr.unlearning.set_aside import check_set_aside, set_aside_of
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Tombstones
 from maxrr.unlearning.trained_elsewhere import grown, knowing_others, left_in, still_as_seen, to_train_by
@@ -326,7 +326,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         secret = secrets.token_bytes(32) if before is None else before.secret
         copies = 0 if before is None else copies_in(before, dataset, allow_copies)
         overrides = let_in(copies, allow_copies)
-        aside = SetAside.of(key, test) if test else None
+        aside = set_aside_of(key, test) if test else None
         if isinstance(self.network, NoNetwork):
             check_embeddings(dataset)
         network = suited(self.network, shapes(dataset.inputs.dtype, dataset.shape), len(dataset.class_names))

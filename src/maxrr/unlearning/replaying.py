@@ -36,10 +36,11 @@ from maxrr.plain_text import Shown
 from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
-from maxrr.unlearning import consistency, facts
+from maxrr.unlearning import consistency
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle, check_parts
 from maxrr.unlearning.conditions import ADOPTED
+from maxrr.unlearning.extractors import kept, stored_extractor, weights_of
 from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.outcomes import Outcome
 from maxrr.unlearning.receipts import Receipt, lasting, rounded_up
@@ -157,7 +158,7 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
     blueprint = bundle.blueprint
     comparable = blueprint.embeddings or blueprint.is_at_home  # heads have the same bytes on every machine
     other_code = blueprint.recipe.changed if isinstance(blueprint.recipe, OwnTraining) else ""
-    seen_others = blueprint.frozen or bundle.left or bundle.technique
+    seen_others = blueprint.frozen or bundle.facts.left or bundle.facts.technique
     rebuilds = comparable and not seen_others and not other_code
     made = make_again(bundle, dataset, rebuilds, comparable)
     expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
@@ -165,12 +166,13 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
         expected |= arrays(bundle.extractor)
     if comparable and not blueprint.embeddings:
         expected[FEATURES] = hash_of(bundle.features)
-    rooms = [room(*pair, made.longest) for pair in zip(bundle.certificates, made.certificates, strict=False)]
+    pairs = zip(bundle.facts.heads, made.certificates, strict=False)
+    rooms = [room(head.certificate, certificate, made.longest) for head, certificate in pairs]
     comparison, where, largest = compared(expected, made.weights, rooms)
     wrong = list(consistency.differences(receipt, bundle, dataset)) if latest else []
     if made.given != dict(blueprint.given):
         wrong.append("the network brings along other weights than the model's did")
-    if differs := made.fingerprint.differs_from(Fingerprint(bundle.layers, bundle.probe), exactly=comparable):
+    if differs := made.fingerprint.differs_from(Fingerprint(bundle.facts.layers, bundle.probe), exactly=comparable):
         wrong.append(f"the network is not the model's: {differs}")
     entirely = (rebuilds or blueprint.embeddings) and not blueprint.given
     outcome = outcome_of(comparison, wrong=bool(wrong), comparable=comparable, latest=latest, entirely=entirely)
@@ -208,8 +210,8 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
             "content hash. Bring every record, weight and class as it was fitted, and replaced ones as they are now"
         )
     if (
-        model_hash(bundle.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
-        != bundle.model_hash
+        model_hash(bundle.facts.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
+        != bundle.facts.model_hash
     ):
         raise ValueError("the bundle is damaged: its weights do not have the hash that it names")
     if bundle.form != FORM:
@@ -218,7 +220,7 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
             "has other bytes in each, so they are not compared. Use the maxrr that made the model, or fit it again"
         )
     heads = len(with_a_head(bundle.classes))
-    if not len(bundle.certificates) == len(bundle.weights) == len(bundle.intercepts) == heads:
+    if not len(bundle.facts.heads) == len(bundle.weights) == len(bundle.intercepts) == heads:
         raise ValueError("the bundle is damaged: it does not have one certificate for each head")
     if len(bundle.features) != (0 if bundle.blueprint.embeddings else len(bundle.ids)):
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
@@ -247,7 +249,7 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     if bundle.classes != names:
         yield "the classes of the heads are not those of the records, or in another order"
     chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids, bundle.waiting)
-    if not bundle.left and not bundle.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
+    if not bundle.facts.left and not bundle.facts.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"
     if not np.array_equal(np.sort(bundle.waiting), bundle.blueprint.core_by_rule(bundle.late)):
         yield "what waits for the core is not what its rule gives of the records that were added"
@@ -260,7 +262,7 @@ def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: boo
     """What a process makes of the records that has nothing of the model's but what cannot be made again."""
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
-    given = None if rebuilds else facts.stored_extractor(blueprint, dict(bundle.extractor))
+    given = None if rebuilds else stored_extractor(blueprint, dict(bundle.extractor))
     stored = None if comparable else bundle.features
     try:
         return call_in_fresh_process(
@@ -343,10 +345,10 @@ def rebuild(
     if stored is None and not blueprint.embeddings:
         found[FEATURES] = hash_of(used)
     if extractor is None:
-        found |= arrays(facts.weights_of(trained))
+        found |= arrays(weights_of(trained))
     longest = float(np.max(lengths(used)))
     given = {} if blueprint.frozen else given_weights(blueprint.network)
-    fingerprint = facts.kept(blueprint, trained, dataset.shape, dataset.inputs.dtype)[1]
+    fingerprint = kept(blueprint, trained, dataset.shape, dataset.inputs.dtype)[1]
     return Made(found, heads.certificate_, longest, apart, fingerprint, given)
 
 

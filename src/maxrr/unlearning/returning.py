@@ -12,7 +12,7 @@ from maxrr.data import Dataset
 from maxrr.data.hashes import value_hashes
 from maxrr.data.table import in_order_of
 from maxrr.errors import DataError
-from maxrr.unlearning.overrides import Override
+from maxrr.unlearning.facts import Override
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import REPLACED, Stones, id_hmac
 

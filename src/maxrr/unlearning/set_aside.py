@@ -1,7 +1,6 @@
 """The test records that were set aside when a model was fitted: what stays known of them."""
 
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,23 +8,16 @@ from maxrr.data import Dataset
 from maxrr.data.fields import described
 from maxrr.data.hashes import record_hashes
 from maxrr.errors import DataError
+from maxrr.unlearning.facts import SetAside
 from maxrr.unlearning.hashes import keyed_hash
 
 
-@dataclass(frozen=True)
-class SetAside:
-    """How many test records there are, and a hash under the model's key of their ids, classes and values."""
-
-    records: int
-    hash: str
-
-    @classmethod
-    def of(cls, key: bytes, test: Dataset) -> "SetAside":
-        """The same for the same records in any order, whether their ids are integers or the texts of these."""
-        names = [test.class_names[label] for label in test.labels.tolist()]
-        found = record_hashes(test.inputs, names, test.ids.astype(str), None)
-        together = hashlib.sha256(b"".join(sorted(map(bytes, found)))).hexdigest()
-        return cls(len(test), keyed_hash(key, b"test", together))
+def set_aside_of(key: bytes, test: Dataset) -> SetAside:
+    """The same for the same records in any order, whether their ids are integers or the texts of these."""
+    names = [test.class_names[label] for label in test.labels.tolist()]
+    found = record_hashes(test.inputs, names, test.ids.astype(str), None)
+    together = hashlib.sha256(b"".join(sorted(map(bytes, found)))).hexdigest()
+    return SetAside(len(test), keyed_hash(key, b"test", together))
 
 
 def check_set_aside(test: Dataset, training: Dataset) -> None:

@@ -38,15 +38,14 @@ from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.commitment import Commitment, Departure, Moved
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.facts import kept
+from maxrr.unlearning.extractors import kept
+from maxrr.unlearning.facts import Override, SetAside
 from maxrr.unlearning.hashes import ExtractorHash, class_hmac, keyed_hash
 from maxrr.unlearning.id_sets import IdSet
 from maxrr.unlearning.layers import Layered, Row
-from maxrr.unlearning.overrides import Override
 from maxrr.unlearning.receipts import HeadCertificate, Loss
 from maxrr.unlearning.records import Bools, HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Stones, Tombstones, id_hmac, tombstones_of
 
 

@@ -18,26 +18,29 @@ __all__ = [
     "TrainingMissing",
     "Workspace",
     "WorkspaceError",
+    "backup",
     "check_receipt_log",
     "overview",
 ]
 
 if typing.TYPE_CHECKING:
-    from maxrr.workspace.commits import Commit
+    from maxrr.workspace.backups import backup
     from maxrr.workspace.errors import NetworkMissing, TrainingMissing
     from maxrr.workspace.exports import Export
     from maxrr.workspace.log_check import LoggedReceipts, check_receipt_log
     from maxrr.workspace.records import OnReceipt, RecordKind
     from maxrr.workspace.seen import OlderCopyWarning
+    from maxrr.workspace.states import Commit
     from maxrr.workspace.status import Overview, Status, overview
     from maxrr.workspace.workspace import Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
+        "backups": ("backup",),
         "errors": ("NetworkMissing", "TrainingMissing"),
         "exports": ("Export",),
         "log_check": ("LoggedReceipts", "check_receipt_log"),
         "records": ("OnReceipt", "RecordKind"),
-        "commits": ("Commit",),
+        "states": ("Commit",),
         "seen": ("OlderCopyWarning",),
         "status": ("Status", "Overview", "overview"),
         "workspace": ("Workspace",),

@@ -1,4 +1,4 @@
-"""What one request adds to the files that only grow."""
+"""What one request adds to the history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten
-from maxrr.workspace.entries import Answered, person_entry, request_entry, stone_entry
-from maxrr.workspace.names import PROOFS, SIGNED, TOMBSTONES
+from maxrr.workspace.entries import SIZE, Answered, person_entry, request_entry, stone_entry
+from maxrr.workspace.history import HEAD
 from maxrr.workspace.sealed_proofs import seal_proofs
 from maxrr.workspace.signed_receipts import Signer
 
@@ -26,8 +26,8 @@ class CarriedOut:
         Where the records stood that left.
     digest, logged : str, bytes
         As in `Answered`.
-    line : bytes
-        The line of its receipt, with its end.
+    handed : bytes
+        Its receipt, as it is handed out.
     entries : bytes
         What stays of the records and people that it forgot.
     proofs : bytes
@@ -37,7 +37,7 @@ class CarriedOut:
     rows: NDArray[np.int64]
     digest: str
     logged: bytes
-    line: bytes
+    handed: bytes
     entries: bytes
     proofs: bytes
 
@@ -48,21 +48,26 @@ class CarriedOut:
         stones = [known.of(bytes.fromhex(id_hmac))[-1] for id_hmac in receipt.tombstones]
         then = Forgotten(receipt.number, receipt.time)
         people = [person_entry(person, then) for person in receipt.subject_tombstones or ()]
-        line, logged = signer.line(receipt.to_json(), receipt.model_after)
+        handed, logged = signer.handed(receipt.to_json(), receipt.model_after)
         proofs = seal_proofs(before.secret, receipt.number, after.departures())
         entries = b"".join([*map(stone_entry, stones), *people])
-        return cls(plan.request.rows, after.receipts[-1], logged, line, entries, proofs)
+        return cls(plan.request.rows, after.receipts[-1], logged, handed, entries, proofs)
 
 
-def appended(done: Sequence[CarriedOut], line: int, proofs: int) -> tuple[dict[str, bytes], list[Answered]]:
-    """What requests add to each file, where the lines and the proofs ended before; and where theirs end."""
-    answered, entries = [], []
+def appended(
+    done: Sequence[CarriedOut], at: int, known: bytes = b""
+) -> tuple[dict[str, bytes], list[Answered]]:  # fmt: skip
+    """The parts of a frame that requests add, and where they stand: the frame begins at this byte of the history.
+
+    `known` are the entries of what was forgotten before the first request.
+    """
+    handed, proofs = b"".join(each.handed for each in done), b"".join(each.proofs for each in done)
+    receipt_at = at + HEAD + len(known) + sum(len(each.entries) + SIZE for each in done)
+    proofs_at = receipt_at + len(handed)
+    answered, entries = list[Answered](), [known]
     for each in done:
-        line, proofs = line + len(each.line), proofs + len(each.proofs)
-        answered.append(Answered(each.digest, each.logged, line, proofs))
+        ends = receipt_at + len(each.handed), proofs_at + len(each.proofs)
+        answered.append(Answered(each.digest, each.logged, (receipt_at, ends[0]), (proofs_at, ends[1])))
         entries += [each.entries, request_entry(answered[-1])]
-    contents = {
-        SIGNED: b"".join(each.line for each in done), TOMBSTONES: b"".join(entries),
-        PROOFS: b"".join(each.proofs for each in done),
-    }  # fmt: skip
-    return contents, answered
+        receipt_at, proofs_at = ends
+    return {"entries": b"".join(entries), "receipts": handed, "proofs": proofs}, answered

@@ -1,9 +1,8 @@
-"""From a fitted model to what the files hold, and back. Nothing here touches a file."""
+"""From a fitted model to rows and the contents of files, and back. Nothing here touches a file."""
 
 import itertools
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,46 +14,29 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data.arrays import scratch
-from maxrr.data.fields import as_facts, from_facts
+from maxrr.data.fields import from_facts
 from maxrr.errors import WorkspaceError
+from maxrr.files import from_plain, parse_json
+from maxrr.files.strict_json import json_text
 from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.svm.problem import Flags
-from maxrr.svm.snapshot import HeadState, restored, taken
+from maxrr.unlearning import codec
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.commitment import Commitment
 from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.facts import (
-    blueprint_facts,
-    blueprint_of,
-    certificate_of,
-    checked_flag,
-    choice_facts,
-    choice_of,
-    core_facts,
-    core_key,
-    core_of,
-    people_of,
-    stale_of,
-    stored_extractor,
-    untrained_of,
-    weights_of,
-)
-from maxrr.unlearning.id_sets import IdSet
-from maxrr.unlearning.layers import Layered, Row
-from maxrr.unlearning.overrides import Override
-from maxrr.unlearning.receipts import Loss
+from maxrr.unlearning.extractors import stored_extractor, weights_of
+from maxrr.unlearning.facts import Facts, NetworkFacts, Secrets, Words
 from maxrr.unlearning.records import HeldRecords
-from maxrr.unlearning.set_aside import SetAside
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Columns, Stones, Tombstone, Tombstones
-from maxrr.workspace.commits import EXTRACTOR, HEADS, SECRETS
+from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstone
 from maxrr.workspace.entries import Entries
 from maxrr.workspace.errors import NetworkMissing
+from maxrr.workspace.names import EXTRACTOR, HEADS, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, LARGE, LATE, WAITING, Layout
+from maxrr.workspace.states import FACTS, WORDS
 
 Table = NDArray[np.void]
 Ints = NDArray[np.int64]
@@ -127,15 +109,10 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     return table
 
 
-def heads_bytes(fitted: Fitted) -> bytes:
-    """The heads' weights, and where they came from."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for number, head in enumerate(taken(fitted.heads)):
-        arrays |= {
-            f"{number}.w": head.w, f"{number}.b": np.array([head.b]), f"{number}.on_margin": head.on_margin,
-            f"{number}.inside": head.inside, f"{number}.multipliers": head.multipliers,
-        }  # fmt: skip
-    return safetensors.numpy.save({name: np.ascontiguousarray(value) for name, value in arrays.items()})
+def heads_bytes(fitted: Fitted, facts: Facts, words: Words) -> bytes:
+    """The heads' weights, the rows that they came from, and all that is said of the model."""
+    said = {FACTS: json_text(facts), WORDS: json_text(words)}
+    return safetensors.numpy.save(codec.arrays_of_heads(fitted), metadata=said)
 
 
 def extractor_bytes(fitted: Fitted) -> bytes:
@@ -146,109 +123,62 @@ def extractor_bytes(fitted: Fitted) -> bytes:
 
 def secret_bytes(fitted: Fitted) -> bytes:
     """The model's key, that of the core, and the secret of the commitment's salts."""
-    said = {"key": fitted.key.hex(), "core": core_key(fitted.blueprint.core), "secret": fitted.secret.hex()}
-    return json.dumps(said).encode()
-
-
-def facts_of(fitted: Fitted) -> dict[str, Any]:
-    """What `workspace.json` keeps of a model: all that is not an array or a secret."""
-    blueprint, choice, records = fitted.blueprint, fitted.choice, fitted.records
-    return {
-        "layers": fitted.fingerprint.layers,
-        "core": core_facts(blueprint.core),
-        "blueprint": blueprint_facts(blueprint),
-        "choice": choice_facts(choice),
-        "records": {
-            "dtype": as_facts(records.dtype), "shape": list(records.shape), "classes": list(records.class_names),
-            "columns": None if records.columns is None else list(records.columns),
-            **({"former_columns": fitted.tombstones.orders} if fitted.tombstones.orders else {}),
-        },
-        "labels": {"dtype": fitted.labels.dtype.str, "values": fitted.labels.tolist()},
-        "heads": [{"label": head.label, "certificate": asdict(head.certificate)} for head in taken(fitted.heads)],
-        "durations": asdict(fitted.durations),
-        "layouts": fitted.layouts,
-        "left": sorted(id_hmac.hex() for id_hmac in fitted.left),
-        "overrides": [asdict(override) for override in fitted.overrides],
-        "technique": fitted.technique,
-        "model_hash": fitted.model_hash,
-        "commitment": fitted.commitment,
-        **({"losses": [asdict(loss) for loss in fitted.losses]} if fitted.losses else {}),
-        **({"adopted": True} if fitted.adopted else {}),
-        **({"set_aside": asdict(fitted.set_aside)} if fitted.set_aside else {}),
-        **({"untrained": sorted(fitted.untrained)} if fitted.untrained else {}),
-        **({"stale": sorted(fitted.stale)} if fitted.stale and blueprint.sharding.count > 1 else {}),
-    }  # fmt: skip
+    return json_text(codec.secrets_of(fitted)).encode()
 
 
 def only_erases(before: Fitted, after: Fitted) -> bool:
     """Whether a state differs from the one before by records that are gone, and what is known of them, alone."""
     if len(after.records.ids) != len(before.records.ids) or after.records.class_names != before.records.class_names:
         return False
-    if choice_facts(after.choice) != choice_facts(before.choice) or not after.heads.has_heads_of(before.heads):
+    chosen = [(each.unconditional, each.depended_on, each.details) for each in (before.choice, after.choice)]
+    if chosen[0] != chosen[1] or not after.heads.has_heads_of(before.heads):
         return False
     alike = ((getattr(before, name), getattr(after, name)) for name in ALIKE)
     return all(one is other or (isinstance(one, PLAIN) and one == other) for one, other in alike)
 
 
 def load(
-    facts: Mapping[str, Any], table: Table, parts: Mapping[str, bytes], entries: Entries,
+    facts: Facts, words: Words, table: Table, parts: Mapping[str, bytes], entries: Entries, commitment: str,
     network: Network | None, train: TrainingFunction | None = None,
 ) -> Fitted:  # fmt: skip
     """The model that the files hold. The caller has checked their hashes.
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
     """
-    known = json.loads(parts[SECRETS])
+    secrets = from_plain(Secrets, parse_json(parts[SECRETS].decode()))
     weights = safetensors.torch.load(parts[EXTRACTOR])
-    fingerprint = Fingerprint(facts["layers"], weights.pop(PROBE).numpy())
-    core = core_of(facts["core"], known["core"])
-    if network is None:
-        extractor: nn.Module = Unmade(weights, facts["network"])
-        blueprint = blueprint_of(facts["blueprint"], extractor, core, train)
-    else:
-        blueprint = blueprint_of(facts["blueprint"], network, core, train)
+    probe = weights.pop(PROBE).numpy()
+    extractor: nn.Module = Unmade(weights, facts.network)
+    maker = extractor if network is None else network
+    blueprint = codec.blueprint_of(facts, words.class_weight, secrets.core, maker, train)
+    if network is not None:
         try:
             extractor = stored_extractor(blueprint, weights)
-            check_recognised(blueprint, extractor, fingerprint, facts["records"])
+            check_recognised(blueprint, extractor, Fingerprint(facts.layers, probe), facts)
         except ValueError as error:
             raise WorkspaceError(f"the workspace was fitted with another network: {error}") from error
         check_given(blueprint)
     if blueprint.frozen:  # what is used again is what was used, whatever the maker gives today
         blueprint = replace(blueprint, network=extractor)
-    records = records_of(facts["records"], table)
+    records = records_of(facts, words, table)
     features = table["features"]
     if table.nbytes <= LARGE:
         features = np.ascontiguousarray(features, dtype=np.float64)
-    states = heads_of(facts["heads"], parts[HEADS])
-    heads = restored(
-        blueprint.C, features, records.labels, records.alive, states,
-        sample_weight=blueprint.weights_of(records), copy_X=False,
+    core, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
+    held = codec.Held(
+        records, features, core, late, waiting, Stones(itertools.starmap(Tombstone, entries.stones)),
+        {person: Forgotten(*then) for person, then in entries.people.items()},
+        [each.digest for each in entries.answered], commitment,
     )  # fmt: skip
-    core_ids, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
-    labels = np.array(facts["labels"]["values"], dtype=facts["labels"]["dtype"])
-    left = frozenset(map(bytes.fromhex, facts["left"]))
-    tombstones = Stones(itertools.starmap(Tombstone, entries.stones))
-    fitted = Fitted(
-        blueprint, extractor, fingerprint, heads, records, choice_of(facts["choice"], core_ids),
-        labels, by_place(labels, records), bytes.fromhex(known["key"]), bytes.fromhex(known["secret"]),
-        Tombstones(tombstones, orders_of(facts["records"])), Durations(**facts["durations"]),
-        left=left, stale=stale_of(facts, blueprint, left),
-        untrained=untrained_of(facts, blueprint), technique=facts["technique"],
-        receipts=Row(each.digest for each in entries.answered),
-        overrides=tuple(Override(**override) for override in facts["overrides"]), layouts=facts["layouts"],
-        late=IdSet(late), waiting=IdSet(waiting), people=Layered(people_of(entries.people)),
-        adopted=checked_flag(facts, "adopted"), committed=Commitment(facts["commitment"]),
-        losses=tuple(Loss(**loss) for loss in facts.get("losses", ())),
-        set_aside=SetAside(**facts["set_aside"]) if "set_aside" in facts else None,
-    )  # fmt: skip
-    return fitted
+    arrays = safetensors.numpy.load(parts[HEADS])
+    return codec.fitted_of(facts, words, secrets, blueprint, extractor, probe, arrays, held)
 
 
 def check_recognised(
-    blueprint: Blueprint, extractor: nn.Module, known: Fingerprint, records: Mapping[str, Any]
+    blueprint: Blueprint, extractor: nn.Module, known: Fingerprint, facts: Facts
 ) -> None:  # fmt: skip
     """Refuse a network that computes something else with the stored weights than the one that was fitted."""
-    found = Fingerprint.of(extractor, tuple(records["shape"]), from_facts(records["dtype"]))
+    found = Fingerprint.of(extractor, facts.shape, from_facts(facts.dtype))
     if differs := found.differs_from(known, exactly=blueprint.is_at_home):
         raise ValueError(f"{differs}. Bring the code of the network as it was, or fit again")
 
@@ -268,10 +198,10 @@ def check_given(blueprint: Blueprint) -> None:
 class Unmade(nn.Module):
     """The weights of an extractor without its layers, which only somebody's own code can make."""
 
-    def __init__(self, weights: dict[str, Tensor], named: Mapping[str, Any] | None) -> None:
+    def __init__(self, weights: dict[str, Tensor], named: NetworkFacts | None) -> None:
         super().__init__()
         self.weights = weights
-        self.maker: str | None = None if named is None else named["maker"]
+        self.maker = None if named is None else named.maker
 
     def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:  # type: ignore[override]
         return dict(self.weights)
@@ -283,34 +213,13 @@ class Unmade(nn.Module):
         raise NetworkMissing(self.maker)
 
 
-def records_of(facts: Mapping[str, Any], table: Table) -> HeldRecords:
+def records_of(facts: Facts, words: Words, table: Table) -> HeldRecords:
     """The records, without their inputs."""
     names = table.dtype.names or ()
     subjects = np.array(table["subject"]) if "subject" in names else None
     return HeldRecords(
-        None, from_facts(facts["dtype"]), tuple(facts["shape"]), table["label"].astype(np.int64), np.array(table["id"]),
-        subjects, tuple(facts["classes"]), np.array(table["record"]), np.array(table["content"]),
-        Flags((table["is"] & ALIVE) > 0), None if facts["columns"] is None else tuple(facts["columns"]),
+        None, from_facts(facts.dtype), facts.shape, table["label"].astype(np.int64), np.array(table["id"]),
+        subjects, words.class_names, np.array(table["record"]), np.array(table["content"]),
+        Flags((table["is"] & ALIVE) > 0), words.columns,
         np.array(table["weight"]) if "weight" in names else None,
     )  # fmt: skip
-
-
-def orders_of(facts: Mapping[str, Any]) -> tuple[Columns, ...]:
-    """The orders of columns in which the values of forgotten records were hashed before the present one."""
-    return tuple(None if columns is None else tuple(columns) for columns in facts.get("former_columns", ()))
-
-
-def by_place(labels: NDArray[Any], records: HeldRecords) -> bool:
-    """Whether classes are known by their places, as those of datasets are, which alone a workspace is fitted on."""
-    return np.array_equal(labels[records.present], records.present)
-
-
-def heads_of(facts: list[Any], content: bytes) -> list[HeadState]:
-    arrays = safetensors.numpy.load(content)
-    return [
-        HeadState(
-            head["label"], arrays[f"{number}.w"], float(arrays[f"{number}.b"][0]), arrays[f"{number}.on_margin"],
-            arrays[f"{number}.inside"], arrays[f"{number}.multipliers"], certificate_of(head["certificate"]),
-        )
-        for number, head in enumerate(facts)
-    ]  # fmt: skip

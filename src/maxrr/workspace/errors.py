@@ -2,9 +2,10 @@
 
 import errno
 from pathlib import Path
+from typing import BinaryIO
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import read_regular
+from maxrr.files import open_regular
 
 NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 
@@ -60,11 +61,17 @@ def unfamiliar(path: Path, what: str, known: str) -> WorkspaceError:
 
 
 def content_of(path: Path) -> bytes:
-    """The bytes of one of a workspace's files. A link, a folder or a pipe in its place is damage."""
+    """The bytes of one of a workspace's files."""
+    with opened(path) as file:
+        return file.read()
+
+
+def opened(path: Path) -> BinaryIO:
+    """One of a workspace's files, to be read. A link, a folder or a pipe in its place is damage."""
     try:
         if path.is_symlink():
             raise damaged(path, "it is a link to somewhere else")
-        return read_regular(path)
+        return open_regular(path)
     except FileNotFoundError:
         raise damaged(path, "it is missing") from None
     except OSError as error:

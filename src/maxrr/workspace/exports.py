@@ -1,33 +1,23 @@
-"""What was exported from a workspace: one small file per export, so that copies that are out of date are known.
+"""What was exported from a workspace: its history notes each export, so that copies that are out of date are known.
 
-A note is written before the export is, and without the lock of the folder: a reader can export beside a writer. It
-names the model and its records under the key of the workspace, and so tells nothing about what is forgotten later.
+A note is written before the export is. It names the model and its records under the key of the workspace, and so tells
+nothing about what is forgotten later.
 """
 
 from __future__ import annotations
 
 import hmac
-import json
 import os
-import re
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maxrr.errors import WorkspaceError
-from maxrr.files import fits, parse_json, write_atomically
-from maxrr.files.strict_json import json_digest
 from maxrr.unlearning.guarantees import Guarantee
-from maxrr.workspace.errors import check_folder, content_of, damaged
-from maxrr.workspace.names import EXPORTS
 
 if TYPE_CHECKING:
     from maxrr.unlearning.receipts import Receipt
-
-FORMAT, VERSION = "maxrr export", 1
 
 
 @dataclass(frozen=True)
@@ -40,32 +30,6 @@ class Note:
     path: str
     requests: int
     of: str
-
-    def write(self, folder: Path) -> None:
-        """Keep it in a workspace."""
-        place = folder / EXPORTS
-        check_folder(place)
-        place.mkdir(mode=0o700, exist_ok=True)
-        body = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        content = json.dumps({**body, "sha256": json_digest(body)}, indent=1).encode()
-        write_atomically(place / f"{self.id}.json", content, private=True)
-
-    @classmethod
-    def read(cls, path: Path) -> Note:
-        """The note in a file."""
-        try:
-            body = parse_json(content_of(path).decode())
-            named = body.pop("sha256")
-            if named != json_digest(body) or (body.pop("format"), body.pop("version")) != (FORMAT, VERSION):
-                raise ValueError("it does not have the hash that it names")
-            found = cls(**body)
-        except WorkspaceError:
-            raise
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise damaged(path, f"it does not describe an export ({error})") from None
-        if not fits(found, cls) or found.id != path.stem:
-            raise damaged(path, "it does not describe an export")
-        return found
 
 
 @dataclass(frozen=True)
@@ -118,15 +82,6 @@ def place_of(path: str) -> str:
     """The one name of a place, however it was written. The last part stays: what is exported replaces a link there."""
     folder, name = os.path.split(path)
     return os.path.realpath(path) if name == ".." else os.path.join(os.path.realpath(folder), name)
-
-
-def notes_in(folder: Path) -> list[Note]:
-    """All notes of a workspace, from the first."""
-    place = folder / EXPORTS
-    check_folder(place)
-    named = re.compile(r"[0-9a-f]{32}\.json")
-    found = [Note.read(path) for path in sorted(place.glob("*.json")) if named.fullmatch(path.name)]
-    return sorted(found, key=lambda note: (note.time, note.id))
 
 
 def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:

@@ -1,47 +1,33 @@
 """The folder of a workspace: locked, read and checked, and purged of what no longer belongs. No model is made of it.
 
-What has the workspace's token in its name and is not named by the root is of an earlier state, or of a commit that
+What has the workspace's token in its name and is not named by the history is of an earlier state, or of a commit that
 never came: it is overwritten and deleted. Nothing else is.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import mmap
 import os
 import shutil
 import time
+import warnings
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maxrr.errors import OlderCopy, WorkspaceError
-from maxrr.files import Lock, enter, flush_folder, overwrite
+from maxrr.files import Lock, flush_folder, overwrite
 from maxrr.plain_text import count
-from maxrr.workspace import commits, ownership, receipt_copies, seen
-from maxrr.workspace.appending import Growing
-from maxrr.workspace.commits import PARTS, SECRETS, Root
+from maxrr.unlearning.facts import Facts, Words
+from maxrr.workspace import names, seen, states
 from maxrr.workspace.entries import Entries, read_entries
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
-from maxrr.workspace.journal import Journal
-from maxrr.workspace.names import (
-    GROWING,
-    LEARNED,
-    LOCK,
-    MARKER,
-    RANKING,
-    SIGNED,
-    TEMPORARY,
-    TOMBSTONES,
-    TURNSTILE,
-    growing_name,
-    name_of,
-    part_of,
-)
-from maxrr.workspace.ownership import Marker
+from maxrr.workspace.history import Frame, History, is_begun
+from maxrr.workspace.names import HEADS, LEARNED, LOCK, PARTS, RANKING, TEMPORARY, name_of, part_of
 from maxrr.workspace.seen import Seen
+from maxrr.workspace.states import Root
 
 if TYPE_CHECKING:
     from maxrr.evidence import LogWriter, SigningKey
@@ -72,30 +58,30 @@ class Folder:
     def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
         self.folder = Path(folder).absolute()  # whatever becomes the current folder later
         self.read_only, self.wait = read_only, wait
-        ownership.check_private(self.folder)
+        names.check_private(self.folder)
         self.lock: Lock | None = None
         if not read_only:
-            self.enter(shared=False, wait=wait)
+            self.enter(wait)
         self.token = ""
         self.root: Root | None = None
+        self.facts: Facts  # what the files say of the model, once they are read
+        self.words: Words
+        self.history: History | None = None
         self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
-        self.journal: Journal | None = None
-        self.growing: dict[str, Growing] = {}  # the files that only grow
         self.entries = Entries([], {}, [])  # of the forgotten until a model is made of them; of receipts also then
-        self.lines = b""  # of the receipts, for those who read only
-        self.copies: dict[int, int] = {}  # the sizes of copies of receipts, as they were read
-        self.unhanded: list[bytes] = []  # the lines of the last receipts, of which there are no copies yet
         self.signing: SigningKey | None = None
         self.log: LogWriter | None = None
+        self.logged_then: bytes | None = None  # the log's checkpoint before the receipts were read
         self.then = Seen()  # how far the workspace had come once, as far as is known here
+        self.owed: list[int] = []  # rows that are to be overwritten
         self.finished = True  # nothing of an earlier state is left
         self.tidy = False  # no file is left of an earlier state, and none is there that the next commit has to remove
 
-    def enter(self, *, shared: bool, wait: float) -> None:
-        """Keep others out."""
+    def enter(self, wait: float) -> None:
+        """Keep others from working here."""
         try:
-            self.lock = enter(self.folder / LOCK, self.folder / TURNSTILE, shared=shared, wait=wait)
+            self.lock = Lock(self.folder / LOCK, wait=wait)
         except BlockingIOError:
             raise InUse(
                 f"another process works in {self.folder}, or this one has it open already: wait, or close it. Nothing "
@@ -116,108 +102,87 @@ class Folder:
     def open(self) -> Root:
         """Read what was committed last, check every file, and finish what the process that did so may have left.
 
-        Who only reads does so, too: until it is done, what was forgotten may still be there.
+        Who only reads finishes it where that can be done at once; until it is, what was forgotten may still be there.
         """
         if self.read_only:
             found = self.read_beside_others()
             return self.finish_for_others() if self.is_unfinished() else found
         found = self.read()
         self.finish()
-        self.lines, self.copies = b"", {}
         return found
 
     def read_beside_others(self) -> Root:
-        """The same as `read`, where somebody may commit meanwhile: what was read may then be gone.
-
-        As long as the root stays, every file that it names stays as it is, or grows; and of the rows that are erased
-        the journal has spoken before.
-        """
+        """The same as `read`, where somebody may commit meanwhile: what was read may then be gone."""
+        path, _ = names.history_of(self.folder)
         until = time.monotonic() + max(self.wait, PATIENCE)
         tries_of: dict[int, int] = {}
         while True:
-            state = Root.read(self.folder).state
-            tries_of[state] = tries_of.get(state, 0) + 1
+            size = path.stat().st_size if path.is_file() else 0
+            tries_of[size] = tries_of.get(size, 0) + 1
             try:
                 return self.read()
             except (WorkspaceError, FileNotFoundError):
-                if tries_of[state] == TRIES or time.monotonic() > until:
+                if tries_of[size] == TRIES or time.monotonic() > until:
                     raise
             time.sleep(PAUSE)
 
-    def is_unfinished(self) -> bool:
-        """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
-        try:
-            return self.owes() or bool(self.leftovers())
-        except FileNotFoundError:  # somebody is at it
-            return True
-
     def read(self) -> Root:
-        """What was committed last, if all of it is as it was written. Changes nothing."""
-        first = Root.read(self.folder)
-        before = seen.latest(first.token)  # first: somebody may go on at any moment
-        self.copies = receipt_copies.sizes_in(self.folder)
-        self.then = max(before, Seen(first.since, max(self.copies, default=0)))
-        logged = self.checkpoint()  # before the receipts are: it has no more than these
-        found = Root.read(self.folder)
-        marker = Marker.read(self.folder)
-        if marker is not None and marker.token != found.token:
-            raise damaged(self.folder / MARKER, "it is of another workspace")
-        self.token = found.token
-        # Before the journal: which rows may have been erased while they were read, it says.
-        self.content = found.rows.content(self.folder, may_map=self.maps_large_tables)
-        self.parts = {part: self.checked(found.file_of(part), found) for part in PARTS}
-        key = self.key_for(found)
-        self.root = self.read_journal(found, key)
-        contents = self.read_growing(self.root)
-        self.entries, self.lines = self.read_entries(contents[TOMBSTONES]), contents[SIGNED]
+        """What was committed last, if all of it is as it was written. Changes nothing.
+
+        The history is read once more after the rows: it says which of them somebody has erased meanwhile. What stands
+        at its end and is no frame was never committed if all other files go with what stands before it; where they do
+        not, it is damage.
+        """
+        path, self.token = names.history_of(self.folder)
+        self.then = seen.latest(self.token)  # first: somebody may go on at any moment
+        self.logged_then = self.checkpoint()  # before the receipts are read: it has no more than these
+        if not is_begun(path):
+            raise WorkspaceError(f"{self.folder} is not a workspace: there is no commit in {path}. Make one with fit")
+        key = states.key_in(self.folder, self.token)
+        self.history = history = History(path, key, keep=self.read_only)
+        frames = history.read()
+        if history.torn and not frames:
+            raise damaged(path, "its first frame was not written under the key of this workspace")
+        found = states.read_state(path, self.token, key, frames)
+        try:
+            self.content = found.rows.content(self.folder, may_map=self.maps_large_tables)
+            self.parts = {part: states.checked(self.folder, found.file_of(part), found) for part in PARTS}
+            if not self.is_locked:
+                found = self.read_rest(found, frames)
+            self.owed = found.rows.owed(self.content)
+            found.rows.check(self.folder, self.content)
+            self.entries = self.read_entries(found, frames)
+            self.facts, self.words = states.said_in(self.folder / found.file_of(HEADS), self.parts[HEADS])
+            self.root = found
+            self.check_log(self.logged_then)
+        except WorkspaceError as error:
+            if history.torn:
+                why = f"its end is missing or was changed, and what that says was carried out ({error})"
+                raise damaged(path, why) from None
+            raise
         self.ranking()
-        self.check_log(logged)
-        self.log, self.unhanded, self.tidy = None, [], False
+        self.log, self.tidy = None, False
         return self.root
 
-    def key_for(self, found: Root) -> bytes:
-        """The workspace's key, if the root was written under it."""
-        self.check_seal(found)
-        return bytes.fromhex(json.loads(self.parts[SECRETS])["key"])
+    def read_rest(self, found: Root, frames: list[Frame]) -> Root:
+        """The state after what was committed while the rows were read."""
+        assert self.history is not None
+        more = self.history.read()
+        if any(frame.base is not None for frame in more):
+            raise WorkspaceError(f"{self.folder} changes while it is read: try again")
+        frames += more
+        return states.after(found, self.token, self.history.key, more) if more else found
 
-    def read_journal(self, found: Root, key: bytes) -> Root:
-        """The state after what was committed since the root was written."""
-        assert found.seal is not None
-        self.journal = journal = Journal(self.folder / found.journal, key, found.seal[0])
-        frames = journal.read()
-        try:
-            now = found.after(frames)
-            erased = [row for frame in frames for row in frame.erased]
-            now.rows.check(self.folder, self.content, [*found.rows.erased, *erased])
-        except WorkspaceError:
-            if journal.torn:
-                raise damaged(journal.path, "its end is missing, and what that says was carried out") from None
-            raise
-        except (LookupError, TypeError, ValueError) as error:
-            raise damaged(journal.path, f"it does not go with this workspace ({error})") from None
-        return now
-
-    def read_growing(self, now: Root) -> dict[str, bytes]:
-        """The contents of the files that only grow, as far as was committed."""
-        contents = {}
-        for part in GROWING:
-            path = self.folder / growing_name(part, self.token)
-            self.growing[part], contents[part] = Growing.read(path, now.grown[part])
-        return contents
-
-    def read_entries(self, content: bytes) -> Entries:
+    def read_entries(self, found: Root, frames: list[Frame]) -> Entries:
         """What is known of the forgotten, and of each request."""
-        assert self.root is not None
-        path = self.folder / growing_name(TOMBSTONES, self.token)
+        assert self.history is not None
         try:
-            found = read_entries(content)
+            entries = read_entries(b"".join(frame.entries for frame in frames))
+            if len(entries.answered) != found.requests:
+                raise ValueError(f"it knows {count(len(entries.answered), 'request')}, of {found.requests}")
         except ValueError as error:
-            raise damaged(path, str(error)) from None
-        if len(found.answered) != self.root.requests:
-            raise damaged(
-                path, f"it knows {count(len(found.answered), 'request')}, of {self.root.requests} that were committed"
-            )
-        return found
+            raise damaged(self.history.path, str(error)) from None
+        return entries
 
     def checkpoint(self) -> bytes | None:
         """The log's newest checkpoint, of whomever it is; None if there is none."""
@@ -237,66 +202,15 @@ class Folder:
         entries = [each.logged for each in self.entries.answered]
         receipt_log.check(self.folder, self.root, before, self.checkpoint(), entries)
 
-    def finish_for_others(self) -> Root:
-        """Finish what a process that was killed has left, although we only came to read.
+    def receipt(self, number: int) -> bytes:
+        """A receipt as it was handed out, from the first."""
+        assert self.history is not None
+        return self.history.part(*self.entries.answered[number - 1].receipt)
 
-        Whoever holds the lock is alive, and finishes it: what was read is then as good as what it will leave.
-        """
-        assert self.root is not None
-        try:
-            if not self.is_alone(shared=False):
-                return self.root
-            found = self.read()
-            self.finish()
-        except OSError as error:
-            if error.errno not in MAY_NOT:
-                raise
-            if not self.is_alone(shared=True):
-                return self.root
-            found = self.read()
-            if self.owes():
-                raise WorkspaceError(
-                    f"the last request in {self.folder} was carried out, and erasing what it forgot is pending: "
-                    "its owner, who may write there, must open it, as with maxrr status"
-                ) from None
-        finally:
-            self.close()
-        return found
-
-    def is_alone(self, *, shared: bool) -> bool:
-        """Whether nobody works in the folder; then the lock is held."""
-        self.close()
-        try:
-            self.enter(shared=shared, wait=0.0)
-        except InUse:
-            return False
-        return True
-
-    def checked(self, name: str, known: Root) -> bytes:
-        """The content of a file that the root names."""
-        return check_hash(self.folder / name, known.files[name])
-
-    def check_seal(self, known: Root) -> None:
-        """Refuse a root that was changed by one who has not read the key."""
-        try:
-            sealed = known.is_sealed(self.parts[SECRETS])
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise damaged(self.folder / known.file_of(SECRETS), f"there is no key in it ({error})") from None
-        if not sealed:
-            raise damaged(self.folder / commits.NAME, "it was not written under the key of this workspace")
-
-    def receipt_path(self, number: int) -> Path:
-        """Where the copy of a receipt lies, as it was handed out, or will lie."""
-        if self.read_only or self.root is None or not 0 < number <= self.root.requests:
-            return receipt_copies.path_of(self.folder, number)
-        return receipt_copies.compared(self.folder, number, self.line(number))
-
-    def line(self, number: int) -> bytes:
-        """The line of a receipt, from the first, without its end."""
-        answered = self.entries.answered
-        start, stop = answered[number - 2].line if number > 1 else 0, answered[number - 1].line
-        kept = self.lines[start:stop] if self.read_only else self.growing[SIGNED].part(start, stop)
-        return kept[:-1]
+    def proofs(self, number: int) -> bytes:
+        """The sealed proofs of a request."""
+        assert self.history is not None
+        return self.history.part(*self.entries.answered[number - 1].proofs)
 
     def ranking(self) -> Path:
         """Where a fit that starts from the present state keeps the runs of its ranking."""
@@ -309,6 +223,8 @@ class Folder:
     def ranking_name(self) -> str:
         return name_of(RANKING, self.token, 0 if self.root is None else self.root.state)
 
+    # Older copies
+
     @property
     def now(self) -> Seen:
         """How far the workspace has come, with the root of its log where all receipts are in it."""
@@ -317,9 +233,19 @@ class Folder:
         last = self.entries.answered[-1].digest if self.root.requests else ""
         return Seen(self.root.since, self.root.requests, self.root.state, root, last)
 
+    def is_later(self) -> bool:
+        """Whether something was committed since the present state was read. Another workspace is refused."""
+        assert self.root is not None
+        assert self.history is not None
+        with suppress(OSError):
+            if self.history.path.stat().st_size == self.history.length:
+                return False
+        return states.is_later(self.folder, self.token, self.root.state)
+
     def look_back(self) -> None:
         """Say if the workspace once was further than this, and remember how far it is."""
-        seen.warn_if_older(self.folder, self.now, self.then)
+        assert self.root is not None
+        seen.warn_if_older(self.folder, self.now, self.then, self.root.backup)
         with suppress(WorkspaceError), seen.alone(self.token, wait=0.0):  # or somebody is about to know more
             seen.keep(self.token, self.now)
 
@@ -330,37 +256,42 @@ class Folder:
 
     def said_older(self) -> str:
         """What an older copy lacks, of which another may have gone on by now; empty where it is not known to be one."""
+        assert self.root is not None
         then, now = max(self.then, seen.latest(self.token)), self.now
         if not self.read_only:
             self.then = then
-        elif commits.is_later(self.folder, self.token, now.state):  # who has gone on here has left us behind, no more
-            found = Root.read(self.folder)
-            now = Seen(found.since, commits.how_far(self.folder, found)[1])
-        return seen.said_older(self.folder, now, then)
+        elif self.is_later():  # who has gone on here has left us behind, no more
+            assert self.history is not None
+            requests, since = states.how_far(self.history.path)
+            now = Seen(since, requests)
+        return seen.said_older(self.folder, now, then, self.root.backup)
 
     # Clearing up
 
     def claim(self) -> None:
         """Make a folder a workspace that has no state yet."""
-        self.token = ownership.claim(self.folder).token
+        self.token = names.claim(self.folder)
         self.ranking()
         self.finish()
 
     def recover(self) -> None:
-        """After a commit that failed: go on from whichever state the disk has."""
+        """After a commit that failed: cut what it has left of a frame, and go on from what the history says."""
         self.finished = False
-        if os.path.lexists(self.folder / commits.NAME):
+        if self.history is not None and self.history.in_doubt:
+            self.history.settle()
+        if self.root is not None:
             self.open()
         else:
-            self.root = None
             self.finish()
 
     def finish(self) -> None:
         """Do all that the last commit promised, and remove what commits that never came have left."""
         self.finished, failed = False, None
-        steps = [self.erase_rows, self.hand_out, self.append_to_log]
+        if self.history is not None and self.history.in_doubt:
+            self.history.settle()  # before anything is erased because of it
+        steps = [self.erase_rows, self.append_to_log]
         if not self.tidy:
-            steps = [self.erase_rows, self.cut, self.erase_leftovers, self.hand_out, self.append_to_log, self.mark]
+            steps = [self.erase_rows, self.erase_leftovers, self.append_to_log]
         for step in steps:
             try:  # what can be done is done, though something else cannot
                 step()
@@ -371,14 +302,15 @@ class Folder:
         self.finished, self.tidy = True, self.tidy or not os.path.lexists(self.folder / self.ranking_name)
 
     def erase_rows(self) -> None:
-        """Overwrite the rows of the records that the last request forgot."""
-        if self.root is not None:
-            self.root.rows.erase(self.folder)
+        """Overwrite the rows of forgotten records."""
+        if self.root is not None and (self.owed or (not self.tidy and self.root.rows.is_longer(self.folder))):
+            self.root.rows.erase(self.folder, self.owed)
+            self.owed = []
 
     def erase_leftovers(self) -> None:
         """Overwrite and delete what is not of the present state."""
         leftovers = self.leftovers()
-        learned = [path for path in leftovers if part_of(path.name, self.token) in LEARNED | {RANKING, None}]
+        learned = [path for path in leftovers if part_of(path.name, self.token) in LEARNED | {None}]
         for path in learned:
             for each in sorted(path.rglob("*")) if path.is_dir() and not path.is_symlink() else [path]:
                 overwrite(each)
@@ -387,42 +319,49 @@ class Folder:
         if learned:
             flush_folder(self.folder)
 
-    def cut(self) -> None:
-        """Drop what was appended and never committed."""
-        if self.root is not None:
-            assert self.journal is not None
-            self.journal.cut()
-            for file in self.growing.values():
-                file.cut()
-
-    def owes(self) -> bool:
-        """Whether the last commit promised something that is not done yet: a receipt, an erasure."""
-        assert self.root is not None
-        old = (part_of(path.name, self.token) in LEARNED | {RANKING} for path in self.leftovers())
-        return any(old) or self.root.rows.owes(self.folder)
-
     def leftovers(self) -> list[Path]:
         """What has our names and is not of the present state."""
-        kept = {self.ranking_name}
+        kept = {self.ranking_name, names.history_name(self.token)}
         if self.root is not None:
             kept |= {*self.root.files, self.root.rows.file}
-            if self.journal is not None:
-                kept |= {self.journal.path.name, *(file.path.name for file in self.growing.values())}
         return [
             path for path in sorted(self.folder.iterdir())
             if path.name not in kept and (part_of(path.name, self.token) or TEMPORARY.fullmatch(path.name))
         ]  # fmt: skip
 
-    def hand_out(self) -> None:
-        """Write the copies of receipts: of the last ones, or of those that are not as they should be."""
-        if self.root is None:
-            return
-        if self.lines:
-            ends = (each.line for each in self.entries.answered)
-            receipt_copies.restore(self.folder, self.copies, self.lines, ends)
-        elif self.unhanded:
-            receipt_copies.write(self.folder, self.root.requests - len(self.unhanded) + 1, self.unhanded)
-            self.unhanded = []
+    def is_unfinished(self) -> bool:
+        """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
+        assert self.root is not None
+        try:
+            return bool(self.owed or self.leftovers() or self.root.rows.is_longer(self.folder))
+        except FileNotFoundError:  # somebody is at it
+            return True
+
+    def finish_for_others(self) -> Root:
+        """Finish what a process that was killed has left, although we only came to read.
+
+        Whoever holds the lock is alive, and finishes it. Who may not write here reads with zeros in place of the rows
+        that are to be erased: what was read is as good as what will be left, and a warning says what is pending.
+        """
+        assert self.root is not None
+        try:
+            self.enter(0.0)
+            self.read()
+            self.finish()
+        except InUse:
+            pass
+        except OSError as error:
+            if error.errno not in MAY_NOT:
+                raise
+            if self.owed or any(part_of(path.name, self.token) in LEARNED for path in self.leftovers()):
+                warnings.warn(
+                    f"what the last request in {self.folder} forgot is still on the disk: its owner, who may write "
+                    "there, must open it, as with maxrr status",
+                    stacklevel=4,
+                )
+        finally:
+            self.close()
+        return self.root
 
     def append_to_log(self) -> None:
         """Append the receipts to the log that are not in it, where there is a key.
@@ -445,11 +384,61 @@ class Folder:
             self.log = log
             seen.keep(self.token, self.now)
 
-    def mark(self) -> None:
-        """Say in the folder that something was committed in it. Where that fails, whoever comes next tries again."""
+    # What is noted beside the state
+
+    def note(self, **said: Any) -> None:
+        """Note an export or an audit. Who only reads takes the lock for that moment."""
+        assert self.root is not None
+        assert self.history is not None
+        if self.is_locked:
+            self.history.append(self.history.note(**said))
+        else:
+            note_apart(self.history.path, self.history.key, self.wait, **said)
+        note = [Frame(0, "", **said)]
+        self.root.exports.extend(states.exports_in(note))
+        self.root.audits.extend(states.audits_in(note))
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether others are kept out."""
+        return self.lock is not None and self.lock.release.alive
+
+
+def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> list[Frame]:
+    """Note something in a history, for those who do not work in its folder; all frames before that one."""
+    try:
+        lock = Lock(path.parent / LOCK, wait=max(wait, PATIENCE))
+    except BlockingIOError:
+        raise InUse(
+            f"another process works in {path.parent}, and only one at a time writes to its history: wait until it "
+            "closes the workspace, or export and audit there. Nothing was changed"
+        ) from None
+    try:
+        history = History(path, key)
+        frames = history.read()
+        history.append(history.note(**said))
+        return frames
+    finally:
+        lock.release()
+
+
+def note_audit(path: Path, key: bytes, receipt: str, folder: Folder | None = None) -> int:
+    """Note an audit of the receipt with this hash in a history, and say how many others there are.
+
+    Where it cannot be noted the finding is not lost: it may be hours of work.
+    """
+    said = {"receipt": receipt, "time": datetime.now(UTC).isoformat()}
+    frames = list[Frame]()
+    try:
+        if folder is not None and folder.is_locked and folder.root is not None:
+            folder.note(audit=said)
+            return folder.root.audits.count(receipt) - 1
+        frames = note_apart(path, key, audit=said)
+    except (OSError, WorkspaceError) as error:
+        warnings.warn(f"later audits will not know of this one, which could not be noted: {error}", stacklevel=2)
         with suppress(OSError, WorkspaceError):
-            if self.root is not None and Marker.read(self.folder) != Marker(self.token, committed=True):
-                Marker(self.token, committed=True).write(self.folder)
+            frames = History(path, key).read()
+    return states.audits_in(frames).count(receipt)
 
 
 def remove(path: Path) -> None:
@@ -458,11 +447,3 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def check_hash(path: Path, digest: str) -> bytes:
-    """The content of a file, if it is what was written."""
-    content = content_of(path)
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise damaged(path, "its content does not have the hash that workspace.json names")
-    return content

@@ -3,20 +3,20 @@
 Only files are read, and nothing of the workspace is believed: neither its key nor its hashes are used.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, Log, PublicKey, check_log
-from maxrr.evidence.exact_text import canonical_json, exactly, read_json, text
 from maxrr.evidence.log import LOG
-from maxrr.files import open_regular
 from maxrr.plain_text import count
-from maxrr.unlearning.receipts import Loss, Receipt
+from maxrr.unlearning.receipts import Loss
 from maxrr.unlearning.statements import HandedReceipt
-from maxrr.workspace.commits import Commit, Root
-from maxrr.workspace.names import origin_of
+from maxrr.workspace.entries import kept_in
+from maxrr.workspace.errors import damaged
+from maxrr.workspace.history import frames_in
+from maxrr.workspace.names import history_of, origin_of
 
 
 @dataclass(frozen=True)
@@ -57,25 +57,29 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     EvidenceError
         Names the first thing that is wrong.
     maxrr.errors.WorkspaceError
-        The folder is not a workspace, or its `workspace.json` is damaged.
+        The folder is not a workspace, or its history is damaged.
     """
     folder = Path(folder)
-    token, last = Root.read(folder).token, Commit.last(folder)
-    requests = 0 if last is None else last.requests
+    path, token = history_of(folder)
+    try:
+        receipts = [kept.receipt for kept in kept_in(frames_in(path))]
+    except ValueError as error:
+        raise damaged(path, str(error)) from None
+    requests = len(receipts)
     checkpoint = check_log(folder / LOG, None, keys)
     if not f"{checkpoint.origin}/".startswith(f"{origin_of(token)}/"):
         raise EvidenceError(f"the checkpoint is of another log: {checkpoint.origin!r}")
     entries = Log(folder / LOG, checkpoint).entries()
     signed, previous, losses = 0, "", list[Loss]()
-    for number, line in enumerate(_lines(folder / f"receipts-{token}.jsonl", requests), start=1):
-        handed = _read(line, number)
+    for number, content in enumerate(receipts, start=1):
+        handed = _read(content, number)
         if handed.receipt.number != number:
             raise EvidenceError(f"receipt {number} says that it is number {handed.receipt.number}")
         if handed.receipt.previous != previous:
             raise EvidenceError(f"receipt {number} does not name the one before it")
         if handed.envelope is not None:
             try:
-                handed.envelope.verify(keys)  # what was read is what it says: both are from one line
+                handed.envelope.verify(keys)
             except EvidenceError as error:
                 raise EvidenceError(f"receipt {number}: {error}") from None
             signed += 1
@@ -104,33 +108,12 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     return LoggedReceipts(checkpoint, signed)
 
 
-def _lines(path: Path, count: int) -> Iterator[bytes]:
-    """The first lines of the file of receipts; what an interrupted request left after them is not looked at."""
-    if not count:
-        return
+def _read(content: bytes, number: int) -> HandedReceipt:
+    """A receipt, if it is written as we write receipts."""
     try:
-        with open_regular(path) as file:
-            for number in range(1, count + 1):
-                line = file.readline()
-                if not line.endswith(b"\n"):
-                    raise EvidenceError(f"{path.name} ends before receipt {number}, of {count}")
-                yield line[:-1]
-    except OSError as error:
-        raise EvidenceError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _read(line: bytes, number: int) -> HandedReceipt:
-    """The receipt on a line: in an envelope, or as the text that it was handed out with."""
-    try:
-        if line.startswith(b'{"unsigned":'):
-            said = exactly(read_json(line, "the line"), ("unsigned",), "the line")["unsigned"]
-            handed = HandedReceipt(Receipt.from_json(text(said, "its text")))
-            written = canonical_json({"unsigned": handed.receipt.to_json()})
-        else:
-            handed = HandedReceipt.from_bytes(line)
-            written = handed.to_bytes()
+        handed = HandedReceipt.from_bytes(content)
     except ValueError as error:
         raise EvidenceError(f"receipt {number}: {error}") from None
-    if written != line:
+    if handed.to_bytes() != content:
         raise EvidenceError(f"receipt {number} is not written as we write receipts")
     return handed

@@ -1,17 +1,27 @@
-"""The names of a workspace's files and log. Each carries its token: what does not, somebody else wrote.
+"""The names of a workspace's files, and whose a folder is. Each name carries the workspace's token.
 
-rows-<token>-<state>.bin, heads-<token>-<start of its hash>.safetensors, receipts-<token>.jsonl, …
+history-<token>.bin, rows-<token>-<state>.bin, heads-<token>-<start of its hash>.safetensors, …
+Nothing is deleted but files with the token of the folder's history in their names, and temporary files that only we
+name so.
 """
 
+import os
 import re
+import secrets
+import stat
+import warnings
+from pathlib import Path
+
+from maxrr.errors import WorkspaceError
+from maxrr.workspace.errors import damaged
+from maxrr.workspace.history import History, is_begun
 
 PARTS = EXTRACTOR, HEADS, SECRETS = "extractor.safetensors", "heads.safetensors", "secrets.json"
-GROWING = SIGNED, TOMBSTONES, PROOFS = "receipts.jsonl", "tombstones.bin", "proofs.bin"  # files that only grow
-ROWS, JOURNAL, RANKING = "rows.bin", "journal.bin", "ranking"
-LEARNED = {ROWS, EXTRACTOR, HEADS}  # whose bytes say something about records
-ROOT, MARKER, LOCK, TURNSTILE = "workspace.json", ".maxrr", ".lock", ".turnstile"
-RECEIPTS, EXPORTS, AUDITS = "receipts", "exports", "audits"  # the log beside them: `maxrr.evidence.log.LOG`
+HISTORY, ROWS, RANKING, LOCK = "history.bin", "rows.bin", "ranking", ".lock"  # beside them: `maxrr.evidence.log.LOG`
+LEARNED = {ROWS, EXTRACTOR, HEADS, RANKING}  # whose bytes say something about records
 TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def name_of(part: str, token: str, which: str | int) -> str:
@@ -24,14 +34,9 @@ def name_of(part: str, token: str, which: str | int) -> str:
     return f"{stem}-{token}-{which}{dot}{suffix}"
 
 
-def growing_name(part: str, token: str) -> str:
-    """What a file that only grows is called: there is one of a kind.
-
-    >>> growing_name("proofs.bin", "0123456789abcdef")
-    'proofs-0123456789abcdef.bin'
-    """
-    stem, dot, suffix = part.partition(".")
-    return f"{stem}-{token}{dot}{suffix}"
+def history_name(token: str) -> str:
+    """What the history of a workspace is called."""
+    return f"history-{token}.bin"
 
 
 def origin_of(token: str, since: str = "") -> str:
@@ -50,10 +55,9 @@ def part_of(name: str, token: str) -> str | None:
     """
     if token not in name:
         return None
-    for part in GROWING:
-        if name == growing_name(part, token):
-            return part
-    for part in (*PARTS, ROWS, JOURNAL, RANKING):
+    if name == history_name(token):
+        return HISTORY
+    for part in (*PARTS, ROWS, RANKING):
         which = "[0-9a-f]{16}" if part in PARTS else "0|[1-9][0-9]{0,17}"
         stem, dot, suffix = part.partition(".")
         if re.fullmatch(rf"{stem}-{token}-({which}){re.escape(dot + suffix)}", name, re.ASCII):
@@ -61,6 +65,90 @@ def part_of(name: str, token: str) -> str | None:
     return None
 
 
-def is_named_after(name: str, content_hash: str) -> bool:
-    """Whether the name of the file with a part has the start of this hash in it."""
-    return name.partition(".")[0].endswith("-" + content_hash[:16])
+# Whose folder it is
+
+
+def find_history(folder: Path) -> tuple[Path, str] | None:
+    """The history in a folder, and the token of the workspace; None where there is none."""
+    found = []
+    if folder.is_dir():
+        names = ((path, re.fullmatch(r"history-([0-9a-f]{16})\.bin", path.name)) for path in folder.iterdir())
+        found = sorted((path, match[1]) for path, match in names if match)
+    if len(found) > 1:
+        raise WorkspaceError(
+            f"{folder} holds the histories of {len(found)} workspaces, such as {found[0][0].name} and "
+            f"{found[1][0].name}: move the files of all but one elsewhere. Nothing was changed"
+        )
+    return found[0] if found else None
+
+
+def history_of(folder: Path) -> tuple[Path, str]:
+    """The same, where there has to be one, with a commit in it."""
+    found = find_history(folder)
+    if found is None:
+        raise missing(folder)
+    return found
+
+
+def missing(folder: Path) -> WorkspaceError:
+    """There is no history: the folder was never a workspace, or lost it."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    for name in sorted(names):
+        token = re.fullmatch(r"(?:rows|heads|secrets)-([0-9a-f]{16})-[0-9a-f]+\.[a-z]+", name)
+        if token is not None:
+            path = folder / history_name(token[1])
+            return damaged(path, f"it is missing, and with it what {name} belongs to, and all receipts")
+    return WorkspaceError(f"{folder} is not a workspace: there is no history-….bin in it. Make one with fit")
+
+
+def check_new(folder: Path) -> str | None:
+    """Refuse a folder that holds anything but an interrupted first fit, of which this is the token."""
+    found = find_history(folder)
+    if found is not None and is_begun(found[0]):
+        raise WorkspaceError(f"there is a workspace in {folder} already: open it, and fit it again")
+    if not folder.is_dir():
+        return None  # to be made, or the system says why not
+    token = None if found is None else found[1]
+    others = [path.name for path in folder.iterdir() if not is_ours(path, token)]
+    if others:
+        raise WorkspaceError(
+            f"{folder} holds other files, such as {min(others)}: name one that is new or empty. Nothing was changed"
+        )
+    return token
+
+
+def is_ours(path: Path, token: str | None) -> bool:
+    """Whether a first fit that did not come to its end may have left this."""
+    if path.name == LOCK:
+        return not path.is_symlink() and path.is_file() and path.stat().st_size == 0
+    return bool(TEMPORARY.fullmatch(path.name)) or (token is not None and part_of(path.name, token) is not None)
+
+
+def make_private(folder: Path) -> None:
+    """A folder for us alone: a new one, or one that is taken over, which holds nothing of others."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name != "nt" and folder.stat().st_uid == os.getuid() and folder.stat().st_mode & OTHERS:
+        folder.chmod(0o700)
+
+
+def claim(folder: Path) -> str:
+    """Make a folder ours, or go on in one that is: it has a history without commits then. Returns the token."""
+    token = check_new(folder)
+    if token is None:
+        token = secrets.token_hex(8)
+        History.create(folder / history_name(token))
+    return token
+
+
+def check_private(folder: Path) -> None:
+    """Refuse a folder in which others could put something, and warn of one that somebody else owns."""
+    if os.name == "nt":
+        return
+    found = folder.stat()
+    if found.st_mode & OTHERS_WRITE:
+        raise WorkspaceError(
+            f"others can write to {folder} (its mode is {stat.S_IMODE(found.st_mode):03o}), and so change what is in "
+            f"it: make it yours with chmod go-w {folder}. Nothing was changed"
+        )
+    if found.st_uid != os.geteuid():
+        warnings.warn(f"{folder} belongs to another user, who can change what is in it", stacklevel=5)

@@ -14,11 +14,10 @@ from maxrr.evidence.dossiers import DOSSIER_TYPE
 from maxrr.evidence.log import LOG
 from maxrr.plain_text import count
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.names import PROOFS
 from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.sealed_proofs import Id, Opened
-from maxrr.workspace.signed_receipts import KeptReceipt
 from maxrr.workspace.store import Store
 
 
@@ -29,13 +28,13 @@ def dossier_of(
     assert store.root is not None
     if not 1 <= number <= store.root.requests:
         raise NotHere(f"there is no receipt {number}: the workspace has {count(store.root.requests, 'receipt')}")
-    kept = KeptReceipt.read(store.line(number))
-    if kept.signed is None:
+    handed = HandedReceipt.from_bytes(store.receipt(number))
+    if handed.envelope is None:
         raise WorkspaceError(
             f"receipt {number} is not signed, so that there is nothing that others could check: give a key, as "
             "signing_key=… to Workspace.open, or in the shell with --key, for later ones"
         )
-    opened = Opened(fitted.secret, number, proofs_of(store, number))
+    opened = Opened(fitted.secret, number, store.proofs(number))
     named = opened.records_about(subject) if subject is not None else list(ids or ())
     proofs = {id_: opened.proof(id_) for id_ in named}
     without = [id_ for id_, proof in proofs.items() if proof is None]
@@ -46,11 +45,11 @@ def dossier_of(
             "with, and so are its proofs: the receipt of catching up has some of its own"
         )
     log = log_of(store, number)
-    signed_by = {each.key_id for each in kept.signed.signatures}
+    signed_by = {each.key_id for each in handed.envelope.signatures}
     known = dict.fromkeys(keys_of(store.root))  # a key may have been used, and later again
     keys = [key for key in known if key.id in signed_by or has_signed(key, log.checkpoint)]
     return {
-        "type": DOSSIER_TYPE, "envelope": json.loads(kept.content), "subject": subject,
+        "type": DOSSIER_TYPE, "envelope": json.loads(store.receipt(number)), "subject": subject,
         "records": [record_of(fitted.secret, proof) for proof in proofs.values() if proof is not None],
         "record_layout": layout(fitted.records.dtype, fitted.records.shape).hex(),
         "log": {
@@ -68,13 +67,6 @@ def has_signed(key: PublicKey, checkpoint: Checkpoint) -> bool:
     except EvidenceError:
         return False
     return True
-
-
-def proofs_of(store: Store, number: int) -> bytes:
-    """The sealed proofs of a request."""
-    answered = store.entries.answered
-    start, stop = answered[number - 2].proofs if number > 1 else 0, answered[number - 1].proofs
-    return store.growing[PROOFS].part(start, stop)
 
 
 def record_of(secret: bytes, proof: dict[str, Any]) -> dict[str, Any]:

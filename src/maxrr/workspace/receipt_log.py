@@ -1,4 +1,4 @@
-"""The log of a workspace that signs: entry i is what `signed_receipts` says of receipt i + 1.
+"""The log of a workspace that signs: entry i is `HandedReceipt.sha256` of receipt i + 1.
 
 It follows the receipts: a commit that was not logged yet is logged when the workspace is next opened with the key. So a
 receipt is in it once, and never without the state that it speaks of.
@@ -14,9 +14,9 @@ from maxrr.evidence import Checkpoint, LogWriter, PublicKey, SigningKey, leaf_ha
 from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.evidence.log_proofs import WIDTH, Kind, Tiles, perfect_root, root_of, tile_path
 from maxrr.plain_text import count
-from maxrr.workspace.commits import Root
 from maxrr.workspace.errors import check_folder, content_of, damaged
 from maxrr.workspace.names import TEMPORARY
+from maxrr.workspace.states import Root
 
 
 def keys_of(root: Root) -> list[PublicKey]:

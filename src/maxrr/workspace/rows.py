@@ -8,20 +8,23 @@ NumPy sees the table as records; it is read, checked and erased as bytes, withou
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import mmap
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from maxrr.files import open_regular, write_atomically
 from maxrr.files.atomic import IN_PLACE
+from maxrr.files.strict_json import Constraint
 from maxrr.workspace.errors import content_of, damaged
 
 BLOCK = 256  # rows
+WIDEST = 1 << 24  # features of a record are fewer
 LARGE = 1 << 29  # bytes; a larger table is not read into memory
 ALIVE, CORE = 1, 2  # what a record is: there; core
 LATE, WAITING = 4, 8  # added after the last fit; and core by the rule, from the next fit on
@@ -33,16 +36,18 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Table = NDArray[np.void]
 
+IdType = Annotated[str, Constraint("a type of ids", re.compile("<i8|<U[1-9][0-9]{0,6}").fullmatch)]
+
 
 @dataclass(frozen=True)
 class Layout:
     """What a row is made of: NumPy's names for the types of its parts, and how many features."""
 
-    ids: str
-    subjects: str | None
-    features: str
-    width: int
-    weights: str | None = None
+    ids: IdType
+    subjects: IdType | None
+    features: Annotated[str, Constraint("a type of features", ("<f2", "<f4", "<f8").__contains__)]
+    width: Annotated[int, Constraint("a number of features", range(1, WIDEST).__contains__)]
+    weights: Annotated[str, Constraint("a type of weights", ("<f8",).__contains__)] | None = None
 
     @property
     def size(self) -> int:
@@ -71,21 +76,17 @@ class Layout:
 class Rows:
     """A table in a file: its name, its layout, how many rows it has, their hashes, and which are to be zero.
 
-    `erased` are the rows that the last request forgot. Whoever opens the file overwrites them before anything else:
-    so it does not matter whether the process that forgot them came to that.
+    Hashes are HMACs under the workspace's `key`: those of blocks with rows that are gone stay in the history. `erased`
+    are all rows that were forgotten since the file was written. Whoever opens the file overwrites those that are not
+    zero: it does not matter whether the process that forgot them came to that, or who has put them back.
     """
 
     file: str
     layout: Layout
     count: int
     blocks: list[str]
-    erased: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, file: str, layout: Layout, table: Table) -> Rows:
-        """What a file will hold once this table is written to it."""
-        blocks = (block_hash(table, block) for block in range(-(-len(table) // BLOCK)))
-        return cls(file, layout, len(table), list(blocks))
+    key: bytes = field(repr=False)
+    erased: set[int] = field(default_factory=set)
 
     def write(self, folder: Path, table: Table) -> None:
         """Write the file whole. Its name is flushed by whoever commits it."""
@@ -102,44 +103,49 @@ class Rows:
             write_at(descriptor, self.count * self.layout.size, table[self.count :].tobytes())
             os.fsync(descriptor)
 
-    def changed(self, table: Table, erased: Ints) -> dict[int, str]:
+    def changed(self, table: Table, erased: Ints) -> dict[str, str]:
         """The hashes of the blocks in which rows are erased, or new rows of a longer table stand, once that is done."""
         by_block: dict[int, list[int]] = {}
         for row in erased.tolist():
             by_block.setdefault(row // BLOCK, []).append(row)
         grown = range(self.count // BLOCK, -(-len(table) // BLOCK)) if len(table) > self.count else range(0)
-        return {block: block_hash(table, block, by_block.get(block, ())) for block in sorted({*by_block, *grown})}
+        found = {}
+        for block in sorted({*by_block, *grown}):
+            content = bytearray(table[block * BLOCK : (block + 1) * BLOCK].tobytes())
+            clear(content, self.layout.size, (row % BLOCK for row in by_block.get(block, ())))
+            found[str(block)] = self.hash_of(content)
+        return found
 
-    def after(self, table: Table, erased: Ints) -> Rows:
-        """What the file will hold once these rows are erased, and the new rows of a longer table are appended."""
-        known = dict(enumerate(self.blocks)) | self.changed(table, erased)
-        blocks = [known[block] for block in sorted(known)]
-        return replace(self, count=len(table), blocks=blocks, erased=tuple(erased.tolist()))
+    def hash_of(self, block: bytes | bytearray) -> str:
+        return hmac.digest(self.key, b"maxrr rows" + block, "sha256").hex()
 
-    def erase(self, folder: Path) -> None:
-        """Overwrite what must be zero, and drop what no commit counted; nothing if that was done already."""
+    def change(self, blocks: Mapping[str, str], erased: Iterable[int]) -> None:
+        """Take what a commit says of the rows."""
+        self.erased.update(erased)
+        for block, digest in blocks.items():
+            if int(block) == len(self.blocks):
+                self.blocks.append(digest)
+            else:
+                self.blocks[int(block)] = digest
+
+    def erase(self, folder: Path, rows: Iterable[int]) -> None:
+        """Overwrite these rows with zeros, and drop what no commit counted."""
         size = self.layout.size
         with writable(folder / self.file) as descriptor:
-            changed = os.fstat(descriptor).st_size > self.count * size
-            if changed:
-                os.ftruncate(descriptor, self.count * size)
-            for first, length in stretches(self.erased):
-                if any(os.pread(descriptor, length * size, first * size)):
-                    write_at(descriptor, first * size, bytes(length * size))
-                    changed = True
-            if changed:
-                os.fsync(descriptor)
+            os.ftruncate(descriptor, self.count * size)
+            for first, length in stretches(rows):
+                write_at(descriptor, first * size, bytes(length * size))
+            os.fsync(descriptor)
 
-    def owes(self, folder: Path) -> bool:
-        """Whether there is something to erase."""
+    def is_longer(self, folder: Path) -> bool:
+        """Whether the file has more rows than were committed."""
+        return os.stat(folder / self.file).st_size > self.count * self.layout.size
+
+    def owed(self, content: bytearray | mmap.mmap) -> list[int]:
+        """The rows that should be zero and are not, in the content of the file."""
         size = self.layout.size
-        descriptor = os.open(folder / self.file, os.O_RDONLY)
-        try:
-            return os.fstat(descriptor).st_size > self.count * size or any(
-                any(os.pread(descriptor, length * size, first * size)) for first, length in stretches(self.erased)
-            )
-        finally:
-            os.close(descriptor)
+        nothing = bytes(size)
+        return [row for row in sorted(self.erased) if content[row * size : (row + 1) * size] != nothing]
 
     def content(self, folder: Path, *, may_map: bool = True) -> bytearray | mmap.mmap:
         """The bytes of the table, not checked yet: a copy, or of a large one a private map.
@@ -148,13 +154,13 @@ class Rows:
         """
         return copied_or_mapped(folder / self.file, self.count * self.layout.size, may_map)
 
-    def check(self, folder: Path, content: bytearray | mmap.mmap, erased: Iterable[int] = ()) -> None:
-        """Overwrite what must be zero, also in rows that were `erased` before, and refuse what was not written."""
+    def check(self, folder: Path, content: bytearray | mmap.mmap) -> None:
+        """Overwrite what must be zero in the content of the file, and refuse what was not written."""
         size = self.layout.size
-        clear(content, size, {*self.erased, *erased})
+        clear(content, size, self.erased)
         for number, digest in enumerate(self.blocks):
             first, last = number * BLOCK, min((number + 1) * BLOCK, self.count)
-            if hashlib.sha256(content[first * size : last * size]).hexdigest() != digest:
+            if self.hash_of(content[first * size : last * size]) != digest:
                 raise damaged(folder / self.file, f"rows {first:,} to {last - 1:,} are not those that were written")
 
 
@@ -167,13 +173,6 @@ def copied_or_mapped(path: Path, size: int, may_map: bool) -> bytearray | mmap.m
     if len(content) < size:
         raise damaged(path, f"it ends after {len(content):,} of {size:,} bytes")
     return bytearray(content[:size])
-
-
-def block_hash(table: Table, block: int, erased: Iterable[int] = ()) -> str:
-    """The hash of one block of a table, with zeros in the place of those of its rows that are erased."""
-    rows = bytearray(table[block * BLOCK : (block + 1) * BLOCK].tobytes())
-    clear(rows, table.dtype.itemsize, (row % BLOCK for row in erased))
-    return hashlib.sha256(rows).hexdigest()
 
 
 def clear(content: bytearray | mmap.mmap, size: int, rows: Iterable[int]) -> None:

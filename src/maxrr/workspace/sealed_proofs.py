@@ -1,4 +1,4 @@
-"""`proofs-<token>.bin`: that a record was in the commitment before a request, and is not after it.
+"""Sealed proofs in the history: that a record was in the commitment before a request, and is not after it.
 
 Only who has the workspace and knows whom it is about can read them. An entry is a tag, the length of what follows (four
 bytes, little-endian), and content under AES-256-GCM after its nonce of 12 bytes. Tag and key are the halves of an HMAC

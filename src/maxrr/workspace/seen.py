@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from maxrr.errors import WorkspaceError
-from maxrr.files import Lock, fits, read_regular, write_atomically
+from maxrr.files import Lock, from_plain, parse_json, read_regular, write_atomically
 
 MOMENT = "%Y%m%dT%H%M%S.%fZ"  # how the time of an accepted loss is written: later ones are greater as text, too
 PATIENCE = 60.0  # seconds to wait for another copy, which only commits meanwhile
@@ -62,10 +62,10 @@ def place() -> Path:
 def latest(token: str) -> Seen:
     """The latest that was seen of a workspace; the beginning if nothing was, or it cannot be told."""
     with suppress(Exception):
-        found = Seen(**json.loads(read_regular(place() / f"{token}.json", most=1000)))
+        found = from_plain(Seen, parse_json(read_regular(place() / f"{token}.json", most=1000).decode()))
         if found.since:
             datetime.strptime(found.since, MOMENT)
-        if fits(found, Seen) and all(0 <= number < 10**12 for number in (found.state, found.receipts)):
+        if all(0 <= number < 10**12 for number in (found.state, found.receipts)):
             return found
     return Seen()
 
@@ -96,10 +96,13 @@ def keep(token: str, now: Seen) -> None:
             write_atomically(place() / f"{token}.json", json.dumps(asdict(now)).encode(), private=True, flush=False)
 
 
-def said_older(folder: Path, now: Seen, then: Seen) -> str:
-    """What an older copy lacks, and what to do about it; empty where it is not known to be one."""
+def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
+    """What an older copy lacks, and what to do about it; empty where it is not known to be one.
+
+    One that was made as a backup says itself when.
+    """
     undone = now.lacks(then)
-    if not undone:
+    if not undone and not backup:
         return ""
     several = "requests were" if undone > 1 else "request was"
     said = (
@@ -107,7 +110,12 @@ def said_older(folder: Path, now: Seen, then: Seen) -> str:
         "forgotten by then may be back. Workspace.catch_up (maxrr workspace catch-up) forgets them again by the newer "
         f"receipts, from number {now.receipts + 1} on"
     )
-    if now.is_beside(then):
+    if not undone:
+        said = (
+            f"is a backup, made on {backup}: what was forgotten since then may be back. Workspace.catch_up (maxrr "
+            "workspace catch-up) forgets it again by the receipts of the workspace that it is a copy of"
+        )
+    elif now.is_beside(then):
         said = "went on by itself beside another copy of this workspace: it is a fork, and cannot catch up"
     elif then.since != now.since:
         said = (
@@ -117,9 +125,9 @@ def said_older(folder: Path, now: Seen, then: Seen) -> str:
     return f"{folder} {said}; if the other copy is lost, accept_loss (--accept-loss REASON) goes on without it"
 
 
-def warn_if_older(folder: Path, now: Seen, then: Seen) -> None:
+def warn_if_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> None:
     """Say loudly that somebody has put back an older copy."""
-    said = said_older(folder, now, then)
+    said = said_older(folder, now, then, backup)
     if not said and now.since == then.since and now.state < then.state:
         said = f"{folder} is an older copy of this workspace, which was fitted again after it was made. Fit it again"
     if said:

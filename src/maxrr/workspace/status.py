@@ -1,24 +1,23 @@
 """What is in a workspace, and what it still holds of what is not: from its files alone, without a model."""
 
 import json
-import os
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxrr import plain_text
 from maxrr.errors import WorkspaceError
+from maxrr.files import to_plain
 from maxrr.plain_text import Shown
-from maxrr.svm import Certificate
-from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
-from maxrr.workspace.commits import HEADS, NAME, SECRETS, Root, missing
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.exports import Export, judged, notes_in, state_under
+from maxrr.workspace.exports import Export, judged, state_under
 from maxrr.workspace.folder import Folder
+from maxrr.workspace.names import HEADS, history_of
 from maxrr.workspace.rows import ALIVE, CORE, LATE, WAITING
+from maxrr.workspace.states import Root
 
 
 @dataclass(frozen=True)
@@ -224,12 +223,17 @@ class Overview:
     ----------
     status : Status
         What is in the workspace.
-    receipts : tuple of Receipt
-        The receipts of all requests, from the first.
+    handed : tuple of HandedReceipt
+        The receipts of all requests, from the first, as they were handed out.
     """
 
     status: Status
-    receipts: tuple[Receipt, ...]
+    handed: tuple[HandedReceipt, ...]
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """What these receipts say."""
+        return tuple(each.receipt for each in self.handed)
 
 
 def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> Overview:
@@ -262,10 +266,7 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
         Somebody has put back an older copy of the workspace.
     """
     place = Path(folder)
-    if not os.path.lexists(place / NAME):
-        raise missing(place)
-    from maxrr.workspace.signed_receipts import KeptReceipt
-
+    history_of(place)
     files = Folder(place, read_only=True, wait=wait)
     try:
         found = files.open()
@@ -274,15 +275,17 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
         files.look_back()
         try:
             counts = counted(found, files)
-            key, facts = bytes.fromhex(json.loads(files.parts[SECRETS])["key"]), found.facts
-            now = state_under(key, facts["model_hash"], facts["commitment"])
-            receipts = tuple(KeptReceipt.read(line).receipt for line in files.lines.splitlines())
-            status = status_of(found, files.folder, counts, judged(notes_in(files.folder), now, receipts))
+            now = state_under(found.rows.key, files.facts.model_hash, found.commitment)
+            numbers = range(1, found.requests + 1)
+            handed = tuple(HandedReceipt.from_bytes(files.receipt(number)) for number in numbers)
+            exports = judged(found.exports, now, [each.receipt for each in handed])
+            status = status_of(found, files, counts, exports)
         except WorkspaceError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, struct.error) as error:
-            raise damaged(files.folder / NAME, f"it does not describe a model ({error})") from None
-        return Overview(status, receipts)
+            path = files.folder / found.file_of(HEADS)
+            raise damaged(path, f"it does not describe a model ({error})") from None
+        return Overview(status, handed)
     finally:
         files.close()
 
@@ -295,10 +298,12 @@ def counted(found: Root, files: Folder) -> Counts:
     core = sum(kind & CORE > 0 for kind in kinds if kind & ALIVE)
     shaping = sum(kinds[row] & (ALIVE | CORE) == ALIVE for row in influential_rows(files.parts[HEADS]))
     used = {bytes(one) for kind, *one in zip(kinds, *label, strict=True) if kind & ALIVE}
-    names = found.facts["records"]["classes"]
+    names = files.words.class_names
     classes = [names[number] for number in sorted(int.from_bytes(one, "little") for one in used)]
     late, waiting = (sum(kind & wanted > 0 for kind in kinds) for wanted in (LATE, WAITING))
-    return Counts(alive, core, shaping, len(files.entries.stones), classes, late, waiting, len(files.entries.people))
+    return Counts(
+        alive, core, shaping, len(set(files.entries.stones)), classes, late, waiting, len(files.entries.people)
+    )
 
 
 def influential_rows(content: bytes) -> set[int]:
@@ -318,27 +323,12 @@ def influential_rows(content: bytes) -> set[int]:
     return rows
 
 
-class Chosen(NamedTuple):
-    """What a root says of how the core was chosen and the network given, as `conditions` asks for it."""
-
-    unconditional: bool
-    depended_on: str
-    decides_each: bool
-    given: Mapping[str, str]
-    recipe_facts: Mapping[str, Any]
-
-
-def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) -> Status:
-    """The status of the workspace in a folder: all but the counts is on its root."""
-    facts = found.facts
-    core, choice, left = facts["core"], facts["choice"], len(facts["left"])
-    said = Chosen(
-        choice["unconditional"], choice["depended_on"], core is not None and core["kind"] in DECIDE_EACH,
-        facts["blueprint"]["given"], {} if facts["blueprint"]["frozen"] else facts["blueprint"]["recipe"],
-    )  # fmt: skip
-    depends = conditions(said, said, left, facts["technique"], "adopted" in facts, counts.waiting)
-    heads = [HeadCertificate.of("", Certificate(**head["certificate"])) for head in facts["heads"]]
-    retained_alone = not (left or facts["technique"])
+def status_of(found: Root, files: Folder, counts: Counts, exports: list[Export]) -> Status:
+    """The status of a workspace whose files were read."""
+    facts, words = files.facts, files.words
+    depends, left = facts.conditions(counts.waiting), len(facts.left)
+    heads = [HeadCertificate.of("", head.certificate) for head in facts.heads]
+    retained_alone = not (left or facts.technique)
     about = (
         "nothing was forgotten yet"
         if not counts.forgotten
@@ -350,21 +340,19 @@ def status_of(found: Root, folder: Path, counts: Counts, exports: list[Export]) 
         people = "1 person" if counts.people == 1 else f"{counts.people:,} people"
         about += f"; and an HMAC of the subject id of {people} of whom no record is left"
     return Status(
-        folder=str(folder), token=found.token, records=counts.records, core=counts.core, influential=counts.influential,
-        free=counts.records - counts.core - counts.influential, classes=counts.classes,
+        folder=str(files.folder), token=found.token, records=counts.records, core=counts.core,
+        influential=counts.influential, free=counts.records - counts.core - counts.influential, classes=counts.classes,
         requests=found.requests, added_since_fit=counts.late, waiting_for_fit=counts.waiting,
         forgotten=counts.forgotten, held_about_forgotten=about,
-        core_left_in_extractor=left, core_depended_on=said.depended_on,
+        core_left_in_extractor=left, core_depended_on=facts.depended_on,
         heads=len(heads), decided=sum(head.decided for head in heads),
-        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts["blueprint"]["recipe"]),
-        conditions=depends, unconditional=not depends,
-        overrides=[dict(each) for each in facts["overrides"]],
-        model_hash=facts["model_hash"], commitment=facts["commitment"], source=dict(facts["source"]),
-        added_sources=[dict(each) for each in facts.get("added_sources", [])], exports=exports, bytes=bytes_in(folder),
-        class_weight=dict(facts["blueprint"].get("class_weight", {})),
-        weighted_records=found.rows.layout.weights is not None,
-        embeddings=(facts["network"] or {}).get("maker") == "maxrr.nets:NoNetwork",
-        shards=(core or {}).get("shards", 1), untrained_shards=len(facts.get("untrained", [])),
+        bytes_claim=claim_of("exact" if retained_alone else "approximate", heads, facts.recipe),
+        conditions=depends, unconditional=not depends, overrides=to_plain(words.overrides),
+        model_hash=facts.model_hash, commitment=found.commitment, source=dict(words.sources[0]),
+        added_sources=to_plain(words.sources[1:]), exports=exports, bytes=bytes_in(files.folder),
+        class_weight=dict(words.class_weight), weighted_records=found.rows.layout.weights is not None,
+        embeddings=facts.network is not None and facts.network.maker == "maxrr.nets:NoNetwork",
+        shards=facts.shards, untrained_shards=len(facts.untrained),
     )  # fmt: skip
 
 

@@ -5,9 +5,9 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers
-from maxrr.errors import Refused, WorkspaceError
+from maxrr.errors import NotHere, Refused, WorkspaceError
 from maxrr.evidence import PublicKey, SigningKey
 from maxrr.evidence.signing import require_signing_key
 from maxrr.nets import Recipe
@@ -29,7 +29,8 @@ from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import Bundle, MaxRR, Plan, Receipt, Replay, replay
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
-from maxrr.unlearning.facts import named_in, network_facts
+from maxrr.unlearning.codec import network_facts, network_named
+from maxrr.unlearning.facts import NetworkFacts, Sources
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
 from maxrr.unlearning.model import to_add
@@ -37,17 +38,19 @@ from maxrr.unlearning.plans import check_current, make_plan
 from maxrr.unlearning.requests import REFUSE, Technique
 from maxrr.unlearning.returning import returning
 from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.unlearning.trained_elsewhere import grown
-from maxrr.workspace import codec, commits, ownership
-from maxrr.workspace.audits import note_audit
+from maxrr.workspace import codec, names
+from maxrr.workspace.backups import backup
 from maxrr.workspace.carried_out import CarriedOut
 from maxrr.workspace.catching_up import later_receipts, said_so, without_newer
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
-from maxrr.workspace.exports import Export, judged, new_note, notes_in, state_under
+from maxrr.workspace.exports import Export, judged, new_note, state_under
+from maxrr.workspace.folder import note_audit
 from maxrr.workspace.person_dossiers import dossier_of
 from maxrr.workspace.records import OnReceipt, RecordKind, on_receipt
-from maxrr.workspace.signed_receipts import KeptReceipt, Signer
+from maxrr.workspace.signed_receipts import Signer
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
 from maxrr.workspace.together import Together
@@ -150,8 +153,8 @@ class Workspace:
         if signing_key is not None:
             require_signing_key(signing_key)
         model._check()  # before anything is written
-        ownership.check_new(place)
-        ownership.make_private(place)
+        names.check_new(place)
+        names.make_private(place)
         workspace = cls._on(Store(place, signing=signing_key), None)
         try:
             workspace._store.claim()
@@ -206,8 +209,7 @@ class Workspace:
         place = Path(folder)
         if signing_key is not None:
             require_signing_key(signing_key)
-        if not os.path.lexists(place / commits.NAME):
-            raise commits.missing(place)
+        names.history_of(place)
         signing = None if read_only else signing_key
         workspace = cls._on(Store(place, read_only=read_only, wait=wait, signing=signing), network, train)
         try:
@@ -242,10 +244,9 @@ class Workspace:
             if not self._store.read_only:
                 raise WorkspaceError(f"{self._store.folder} is open to work in it, and so has the last state already")
             assert self._model is not None  # or it was closed
-            if not commits.is_later(self._store.folder, self.token, self.state):
+            if not self._store.is_later():
                 return False
             newer = type(self).open(self._store.folder, network=self._network, train=self._train, read_only=True)
-            commits.check_same(self._store.folder, self.token, newer.token)
             self._store, self._loaded = newer._store, newer._loaded
             return True
 
@@ -364,13 +365,13 @@ class Workspace:
             fresh._state = replace(own, receipts=Row(), people=people)
         fresh._fit(records, called, allow_copies, self._store.ranking(), progress, again=again, test=test)
         after = fresh._fitted
-        sources = {"source": dict(source or {})}
+        sources: Sources = (dict(source or {}),)
         if source is None and before is not None:
-            sources = commits.sources_in(before.facts)
+            sources = self._store.words.sources
         code = self._network, self._train
         self._network, self._train = fresh.network, fresh.train if callable(fresh.train) else None
         try:
-            self._commit(after, [], network_facts(after.blueprint), sources)
+            self._commit(after, [], network_facts(after.blueprint.network), sources)
         except BaseException:
             if before is not None and self._store.root is not None and self._store.root.state == before.state:
                 self._network, self._train = code  # nothing was committed
@@ -644,8 +645,8 @@ class Workspace:
         Parameters
         ----------
         newer : str or Path
-            The folder of the newer copy, as far as it is left: its receipts and, where it signs, its log. Of one that
-            does not sign, the file of receipts is enough.
+            The folder of the newer copy, as far as it is left: its history and, where it signs, its log. Of one that
+            does not sign, the history is enough.
         keys : sequence of maxrr.evidence.PublicKey
             Keys that receipts may be signed with beside those that this copy knows and the one that it was opened with:
             others that came later.
@@ -667,6 +668,8 @@ class Workspace:
         with self._asked(newest=False), self._at_hand(records) as fitted:
             later = later_receipts(self._store, Path(newer), keys)
             later.require_of(fitted)
+            for note in later.exports:
+                self._store.note(export=asdict(note))
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
             if not len(ids):
@@ -874,8 +877,23 @@ class Workspace:
         """
         model = self.model
         model._state = replace(model._fitted, records=model._fitted.records.with_records(records))
-        model._note_audit = partial(note_audit, self.folder)
+        model._note_audit = self._noting_audits()
         return model
+
+    def _noting_audits(self) -> Callable[[str], int]:
+        """What notes an audit in the history, also when this workspace is closed: a finding may take hours."""
+        here, history = weakref.ref(self), self._store.history
+        assert history is not None
+        path, key = history.path, history.key
+
+        def note(receipt: str) -> int:
+            found = here()
+            if found is None:
+                return note_audit(path, key, receipt)
+            with found._lock:
+                return note_audit(path, key, receipt, found._store)
+
+        return note
 
     @property
     def model_hash_(self) -> str:
@@ -909,14 +927,13 @@ class Workspace:
     def source(self) -> dict[str, str]:
         """Where the records come from, as `create` was told."""
         assert self._store.root is not None
-        return dict(self._store.root.facts["source"])
+        return dict(self._store.words.sources[0])
 
     @property
     def sources(self) -> tuple[dict[str, str], ...]:
         """Where the records come from: those of the last fit, as in `source`, and then those of each `add`."""
         assert self._store.root is not None
-        facts = self._store.root.facts
-        return tuple(dict(each) for each in (facts["source"], *facts.get("added_sources", [])))
+        return tuple(map(dict, self._store.words.sources))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -1126,8 +1143,8 @@ class Workspace:
                 map(str, records.subjects[records.alive].tolist())
             )
 
-    def receipt_path(self, number: int) -> Path:
-        """Where the receipt of a request is kept.
+    def receipt(self, number: int) -> HandedReceipt:
+        """The receipt of a request, as it was handed out.
 
         Parameters
         ----------
@@ -1136,10 +1153,19 @@ class Workspace:
 
         Returns
         -------
-        Path
-            The file.
+        HandedReceipt
+            The receipt, in its envelope where it is signed.
+
+        Raises
+        ------
+        maxrr.errors.NotHere
+            There is no such receipt.
         """
-        return self._store.receipt_path(number)
+        with self._lock:
+            if not 1 <= number <= self._fitted.requests:
+                have = count(self._fitted.requests, "receipt")
+                raise NotHere(f"there is no receipt {number}: the workspace has {have}")
+            return HandedReceipt.from_bytes(self._store.receipt(number))
 
     def receipts(self) -> Iterator[Receipt]:
         """All receipts, from the first.
@@ -1150,11 +1176,9 @@ class Workspace:
             The next one, read from the folder (from memory where it is open for reading only).
         """
         with self._lock:
-            count = self._fitted.requests
-        for number in range(1, count + 1):
-            with self._lock:
-                line = self._store.line(number)
-            yield KeptReceipt.read(line).receipt
+            last = self._fitted.requests
+        for number in range(1, last + 1):
+            yield self.receipt(number).receipt
 
     def status(self) -> Status:
         """What is in the workspace.
@@ -1168,7 +1192,7 @@ class Workspace:
             counts = counts_of(self._fitted)  # first: after a commit that failed, this reads the root again
             exports = self.exports()
             assert self._store.root is not None
-            return status_of(self._store.root, self.folder, counts, exports)
+            return status_of(self._store.root, self._store, counts, exports)
 
     # Copies for others
 
@@ -1181,16 +1205,16 @@ class Workspace:
             From the first. Those that are out of date say so.
         """
         with self._lock:
-            notes, fitted = notes_in(self.folder), self._fitted
+            fitted = self._fitted
             assert self._store.root is not None
-            now = state_under(fitted.key, fitted.model_hash, fitted.commitment)
+            notes, now = self._store.root.exports, state_under(fitted.key, fitted.model_hash, fitted.commitment)
             return judged(notes, now, self.receipts() if notes else ())
 
     def record_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
         """Note that a copy of the model is made. `maxrr.serving` does so by itself before it writes one.
 
-        Nobody is waited for: a snapshot (`open` with `read_only`) can note an export while another process works in the
-        folder.
+        Only one at a time writes to the history: a snapshot (`open` with `read_only`) waits for a process that works in
+        the folder, for ten seconds or as long as `open` was told. Where somebody works there for longer, export there.
 
         Parameters
         ----------
@@ -1223,8 +1247,26 @@ class Workspace:
                     of.requests,
                     state_under(of.key, of.model_hash, of.commitment),
                 )
-            note.write(self.folder)
+            self._store.note(export=asdict(note))
         return note.id
+
+    def backup(self, to: str | Path) -> None:
+        """Make a consistent copy of the folder, while requests are carried out here or by another process.
+
+        The copy knows that it is one: whoever opens it is told, and it takes no requests before it has caught up with
+        this workspace (`catch_up`), or the loss of this one was accepted (`accept_loss`).
+
+        Parameters
+        ----------
+        to : str or Path
+            The folder to make, or one that is empty.
+
+        Raises
+        ------
+        maxrr.errors.WorkspaceError
+            The folder holds something else. Nothing was changed.
+        """
+        backup(self.folder, to)
 
     @property
     def unfinished(self) -> str:
@@ -1330,7 +1372,7 @@ class Workspace:
 
     def _load(self) -> None:
         assert self._store.root is not None
-        named = named_in(self._store.root.facts)
+        named = network_named(self._store.facts)
         network = as_recorded(self._network, named)
         if named is not None and named.our_own and (network is None or is_grown(named, network)):
             network = named
@@ -1367,19 +1409,18 @@ class Workspace:
     ) -> None:  # fmt: skip
         """The next state of the same model, and where the records that it has learned come from."""
         assert self._store.root is not None
-        facts, before = self._store.root.facts, self._fitted
+        before = self._fitted
         if after.extractor is not before.extractor and after.technique:
             check_layers(before, after)
-        network = facts["network"]
+        network, sources = self._store.facts.network, self._store.words.sources
         if after.blueprint.network is not before.blueprint.network:
-            network = network_facts(after.blueprint)
-        sources = commits.sources_in(facts)
+            network = network_facts(after.blueprint.network)
         if source is not None:
-            sources["added_sources"] = [*sources.get("added_sources", []), dict(source)]
+            sources = (*sources, dict(source))
         self._commit(after, done, network, sources)
 
     def _commit(
-        self, after: Fitted, done: Sequence[CarriedOut], network: dict[str, Any] | None, sources: dict[str, Any]
+        self, after: Fitted, done: Sequence[CarriedOut], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
         kept = after if after.records.inputs is None else without_raw_records(after)

@@ -1,0 +1,188 @@
+"""A fitted model ⇄ typed facts, words, arrays and secrets: workspaces and bundles are made of these.
+
+A network is known by its name. Ours are made again from it; other code is run only if the caller names it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.data.fields import as_facts
+from maxrr.files import from_plain, to_plain
+from maxrr.nets import Environment
+from maxrr.nets.naming import NamedNetwork, name_of
+from maxrr.nets.probe import Fingerprint
+from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import TrainingFunction, training_of
+from maxrr.svm.snapshot import HeadState, restored, taken
+from maxrr.svm.validation import penalty
+from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.commitment import Commitment
+from maxrr.unlearning.facts import CoreFacts, Facts, HeadFacts, NetworkFacts, Secrets, Sources, Words
+from maxrr.unlearning.id_sets import IdSet
+from maxrr.unlearning.layers import Layered, Row
+from maxrr.unlearning.records import HeldRecords
+from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstones
+
+HASHED_WITH: dict[Any, str] = {
+    FrequencyCore: "tie_breaker", MiddleCore: "tie_breaker", HashCore: "key", FullCore: "key",
+}  # fmt: skip
+CORES: dict[str, Any] = {kind.__name__: kind for kind in HASHED_WITH}
+
+# From a model
+
+
+def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
+    """All that is not an array, not a secret, and tells of no record or class; the network by this name."""
+    made, choice, records = fitted.blueprint, fitted.choice, fitted.records
+    return Facts(
+        network=network, core=core_facts(made.core), shards=made.sharding.count, frozen=made.frozen, seed=made.seed,
+        recipe=made.recipe.facts, C=made.C, device=made.device, threads=made.threads,
+        environment=asdict(made.environment), given=dict(made.given), unconditional=choice.unconditional,
+        depended_on=choice.depended_on, details=dict(choice.details), dtype=as_facts(records.dtype),
+        shape=records.shape, layers=fitted.fingerprint.layers,
+        heads=tuple(HeadFacts(head.label, head.certificate) for head in taken(fitted.heads)),
+        durations=fitted.durations, layouts=fitted.layouts, left=fitted.left,
+        stale=fitted.stale if made.sharding.count > 1 else frozenset(), untrained=fitted.untrained,
+        technique=fitted.technique, adopted=fitted.adopted, set_aside=fitted.set_aside, losses=fitted.losses,
+        model_hash=fitted.model_hash,
+    )  # fmt: skip
+
+
+def words_of(fitted: Fitted, sources: Sources) -> Words:
+    """What can be read of records and classes; where they come from is for the caller to say."""
+    return Words(
+        class_names=fitted.records.class_names, labels=tuple(fitted.labels.tolist()),
+        label_type=fitted.labels.dtype.str, columns=fitted.records.columns, former_columns=fitted.tombstones.orders,
+        class_weight=dict(fitted.blueprint.class_weight), overrides=fitted.overrides, sources=sources,
+    )  # fmt: skip
+
+
+def secrets_of(fitted: Fitted) -> Secrets:
+    """What must not be handed out."""
+    return Secrets(fitted.key, core_key(fitted.blueprint.core), fitted.secret)
+
+
+def arrays_of_heads(fitted: Fitted) -> dict[str, NDArray[Any]]:
+    """The heads' weights, and the rows that they came from."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for number, head in enumerate(taken(fitted.heads)):
+        arrays |= {
+            f"{number}.w": head.w, f"{number}.b": np.array([head.b]), f"{number}.on_margin": head.on_margin,
+            f"{number}.inside": head.inside, f"{number}.multipliers": head.multipliers,
+        }  # fmt: skip
+    return {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+
+
+def network_facts(network: Network) -> NetworkFacts | None:
+    """What makes the network; None where it has no name that can be imported."""
+    named = name_of(network)
+    return None if named is None else NetworkFacts(named.maker, to_plain(named.arguments))
+
+
+def core_facts(core: Core | None) -> CoreFacts | None:
+    """What is needed to choose a core again in the same way, but for `core_key`; None for ways that are not ours."""
+    if isinstance(core, Frozen):
+        return CoreFacts("Frozen", {"whole": core.whole})
+    if type(core) not in HASHED_WITH:
+        return None
+    settings = {name: one for name, one in to_plain(core).items() if name != HASHED_WITH[type(core)]}
+    return CoreFacts(type(core).__name__, settings)
+
+
+def core_key(core: Core | None) -> bytes | None:
+    """What a core of ours hashes ids with, a secret or not: files keep it apart from the other facts."""
+    name = HASHED_WITH.get(type(core))
+    unused = isinstance(core, FullCore) and core.shards == 1
+    return None if name is None or unused else getattr(core, name)
+
+
+# And back
+
+
+def network_named(facts: Facts) -> NamedNetwork | None:
+    """The function that makes the network, as far as is known."""
+    return None if facts.network is None else NamedNetwork(facts.network.maker, tuple(facts.network.arguments))
+
+
+def core_of(facts: CoreFacts | None, key: bytes | None) -> Core | None:
+    """The way to choose a core that was stored."""
+    if facts is None:
+        return None
+    if facts.kind == "Frozen":
+        return Frozen(**from_plain(dict[str, bool], facts.settings))
+    kind = CORES[facts.kind]
+    core: Core = from_plain(kind, facts.settings if key is None else {**facts.settings, HASHED_WITH[kind]: key.hex()})
+    return core
+
+
+def blueprint_of(
+    facts: Facts, class_weight: Mapping[str, float], key: bytes | None, network: Network,
+    train: TrainingFunction | None = None,
+) -> Blueprint:  # fmt: skip
+    """How the model was made. A training function is the one that the caller gives, never one that the facts name."""
+    penalty(facts.C)
+    found = Blueprint(
+        network=network, frozen=facts.frozen, seed=facts.seed, recipe=training_of(facts.recipe, train), C=facts.C,
+        device=facts.device, threads=facts.threads, environment=from_plain(Environment, facts.environment),
+        given=facts.given, class_weight=class_weight, core=core_of(facts.core, key),
+    )  # fmt: skip
+    if found.core is not None and found.sharding.count != facts.shards:
+        raise ValueError(f"the core is in {found.sharding.count} shards, and there are {facts.shards} extractors")
+    return found
+
+
+def choice_of(facts: Facts, ids: NDArray[Any]) -> Choice:
+    """The choice of these core records."""
+    return Choice(ids, facts.unconditional, facts.depended_on, facts.details)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a model holds of its records, and knows of those that are gone."""
+
+    records: HeldRecords
+    features: NDArray[Any]
+    core: NDArray[Any]  # ids, as the next two
+    late: NDArray[Any]
+    waiting: NDArray[Any]
+    tombstones: Stones
+    people: Mapping[str, Forgotten]
+    receipts: list[str]  # their hashes
+    commitment: str
+
+
+def fitted_of(
+    facts: Facts, words: Words, secrets: Secrets, blueprint: Blueprint, extractor: nn.Module, probe: NDArray[Any],
+    arrays: Mapping[str, NDArray[Any]], held: Held,
+) -> Fitted:  # fmt: skip
+    """The model again. The caller has made its extractor."""
+    records, labels = held.records, np.array(words.labels, dtype=words.label_type)
+    states = [
+        HeadState(
+            head.label, arrays[f"{number}.w"], float(arrays[f"{number}.b"][0]), arrays[f"{number}.on_margin"],
+            arrays[f"{number}.inside"], arrays[f"{number}.multipliers"], head.certificate,
+        )
+        for number, head in enumerate(facts.heads)
+    ]  # fmt: skip
+    heads = restored(
+        blueprint.C, held.features, records.labels, records.alive, states,
+        sample_weight=blueprint.weights_of(records), copy_X=False,
+    )  # fmt: skip
+    if not np.isin(heads.classes_, range(len(words.class_names))).all():
+        raise ValueError("its records are of other classes than it names")
+    by_place = np.array_equal(labels[records.present], records.present)
+    return Fitted(
+        blueprint, extractor, Fingerprint(facts.layers, probe), heads, records, choice_of(facts, held.core), labels,
+        by_place, secrets.key, secrets.secret, Tombstones(held.tombstones, words.former_columns), facts.durations,
+        left=facts.left, stale=facts.stale, untrained=facts.untrained, technique=facts.technique,
+        adopted=facts.adopted, set_aside=facts.set_aside, receipts=Row(held.receipts), overrides=words.overrides,
+        losses=facts.losses, layouts=facts.layouts, late=IdSet(held.late), waiting=IdSet(held.waiting),
+        people=Layered(held.people), committed=Commitment(held.commitment),
+    )  # fmt: skip

@@ -1,0 +1,270 @@
+"""The history of a workspace: a file that only grows, with one frame for each commit. There is no other commit.
+
+A frame is the length of its payload twice (four bytes each, little-endian, the second time with all bits turned), the
+payload, and an HMAC of it under the workspace's key. Each HMAC goes on from the one before: no frame can be changed,
+left out or moved. A payload is what requests leave (their entries, receipts and sealed proofs, as bytes), a JSON object
+that says what changed, and the length of that object in four bytes.
+
+Nothing in a frame lets a record, a person or a class be read.
+"""
+
+import hmac
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from maxrr.files import write_atomically
+from maxrr.workspace.errors import content_of, damaged, opened, unfamiliar
+from maxrr.workspace.rows import writable, write_at
+
+NAME = b"maxrr history "
+HEADER = NAME + b"1\n"
+HEAD, MAC = 8, 32  # bytes before and after a payload
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One commit: how far the workspace has come with it, and what it changed.
+
+    Attributes
+    ----------
+    state : int
+        How many fits and requests there were by then.
+    commitment : str
+        The commitment to the records that are left.
+    requests : int
+        How many requests were carried out by then.
+    count : int
+        How many rows the file of rows has.
+    logged : int
+        How many receipts were in the log before.
+    erased : list of int
+        The rows of the records that were forgotten.
+    blocks : dict of str to str
+        The hashes of the blocks of rows that changed, by their numbers.
+    base : dict or None
+        The files that the state consists of from now on, as `maxrr.workspace.states.Base` has it; None where only rows
+        were erased.
+    export, audit : dict or None
+        A copy of the model that was made for others; an audit that came to a finding.
+    backup : str
+        When this copy of the workspace was made by `Workspace.backup`; empty where it is no such copy, or has caught
+        up.
+    entries, receipts, proofs : bytes
+        What the requests leave, as in `maxrr.workspace.entries`.
+    """
+
+    state: int
+    commitment: str
+    requests: int = 0
+    count: int = 0
+    logged: int = 0
+    erased: list[int] | tuple[int, ...] = ()
+    blocks: dict[str, str] | None = None
+    base: dict[str, Any] | None = None
+    export: dict[str, Any] | None = None
+    audit: dict[str, Any] | None = None
+    backup: str = ""
+    entries: bytes = b""
+    receipts: bytes = b""
+    proofs: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        """The payload."""
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        blobs = [said.pop(name) for name in BLOBS]
+        said = {name: value for name, value in said.items() if value}
+        text = json.dumps({**said, "sizes": [*map(len, blobs)]}, separators=(",", ":")).encode()
+        return b"".join([*blobs, text, len(text).to_bytes(4, "little")])
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> "Frame":
+        """Read a payload. Only its HMAC says that it is ours."""
+        start = len(payload) - 4 - int.from_bytes(payload[-4:], "little")
+        said = json.loads(payload[start:-4])
+        one, two, three = said.pop("sizes")
+        if one + two + three != start:
+            raise ValueError("its parts are not as long as it says")
+        blobs = payload[:one], payload[one : one + two], payload[one + two : start]
+        return cls(**said, **dict(zip(BLOBS, blobs, strict=True)))
+
+
+BLOBS = ("entries", "receipts", "proofs")
+
+
+class History:
+    """The history in a file, read as far as it holds, to append to.
+
+    Parameters
+    ----------
+    path
+        The file.
+    key : bytes
+        The workspace's key.
+    keep : bool
+        Whether to keep what was read in memory, for those who should not see what becomes of the file.
+    """
+
+    def __init__(self, path: Path, key: bytes, *, keep: bool = False) -> None:
+        self.path, self.key, self.keep = path, key, keep
+        self.content = b""
+        self.length, self.mac = len(HEADER), b""
+        self.last: Frame | None = None
+        self.last_bytes = b""  # of the last frame, as it stands in the file
+        self.torn = False  # something is at its end that is no frame
+        self.in_doubt = True  # nobody knows whether the device has what was read, or what an append that failed left
+
+    @staticmethod
+    def create(path: Path) -> None:
+        """Write a history without commits."""
+        write_atomically(path, HEADER, private=True)
+
+    def read(self) -> list[Frame]:
+        """The frames that came since the last time, as far as they follow each other under the key.
+
+        What lies behind them was never finished, or is damaged: that the rest of the workspace tells.
+        """
+        content = content_of(self.path)
+        check_header(self.path, content[: len(HEADER)])
+        if self.keep:
+            self.content = content
+        content = content[self.length :]
+        found, at = list[Frame](), 0
+        for payload, mac in split(content):
+            if not hmac.compare_digest(self.next_mac(self.mac, payload), mac):
+                self.check_last(content[at + HEAD + len(payload) + MAC :], mac, len(found))
+                break
+            try:
+                found.append(Frame.from_bytes(payload))
+            except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                raise damaged(self.path, f"one of its frames does not describe a commit ({error})") from None
+            size = HEAD + len(payload) + MAC
+            self.mac, self.last, self.last_bytes = mac, found[-1], content[at : at + size]
+            at += size
+        self.length, self.torn = self.length + at, len(content) > at
+        return found
+
+    def check_last(self, behind: bytes, mac: bytes, number: int) -> None:
+        """Refuse a frame that was changed, and not left unfinished: another one goes on from it."""
+        for payload, found in split(behind):
+            if hmac.compare_digest(self.next_mac(mac, payload), found):
+                raise damaged(self.path, f"its frame {number + 1} is not what was written")
+            return
+
+    def append(self, frame: Frame) -> None:
+        """Commit. If it raises, nothing was committed, or `settle` has to be called before anything else."""
+        if self.in_doubt:
+            self.settle()
+        content = self.framed(frame)
+        self.in_doubt = True
+        try:
+            if self.last is None:  # whole or not at all: whatever else is damaged later, there was a workspace
+                write_atomically(self.path, HEADER + content, private=True)
+            else:
+                with writable(self.path) as descriptor:
+                    write_at(descriptor, self.length, content)
+                    os.fsync(descriptor)
+        except BaseException:
+            with suppress(OSError):
+                self.settle()
+            raise
+        self.length, self.mac = self.length + len(content), content[-MAC:]
+        self.last, self.last_bytes, self.in_doubt = frame, content, False
+
+    def framed(self, frame: Frame) -> bytes:
+        """The bytes of the next frame."""
+        payload = frame.to_bytes()
+        return head_of(len(payload)) + payload + self.next_mac(self.mac, payload)
+
+    def note(self, **said: Any) -> Frame:
+        """The next frame where it changes nothing of the state, and says something more."""
+        assert self.last is not None
+        nothing = dict.fromkeys(BLOBS, b"") | dict.fromkeys(("blocks", "base", "export", "audit"))
+        return replace(self.last, **{**nothing, "erased": (), **said})
+
+    def settle(self) -> None:
+        """Cut what lies behind the last frame, and have the device write that frame once more.
+
+        A flush that failed is told once, to one process, and what it could not write counts as written afterwards.
+        """
+        with writable(self.path) as descriptor:
+            if os.fstat(descriptor).st_size > self.length:
+                os.ftruncate(descriptor, self.length)
+            write_at(descriptor, self.length - len(self.last_bytes), self.last_bytes)
+            os.fsync(descriptor)
+        self.torn = self.in_doubt = False
+
+    def part(self, start: int, stop: int) -> bytes:
+        """Some bytes of the file."""
+        if self.keep:
+            return self.content[start:stop]
+        with opened(self.path) as file:
+            file.seek(start)
+            return file.read(stop - start)
+
+    def next_mac(self, mac: bytes, payload: bytes) -> bytes:
+        return hmac.digest(self.key, HEADER + mac + payload, "sha256")
+
+
+def head_of(length: int) -> bytes:
+    """What stands before a payload of this length."""
+    return length.to_bytes(4, "little") + (length ^ 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def check_header(path: Path, content: bytes) -> None:
+    """Refuse a file that is no history, or one of another version."""
+    if content == HEADER:
+        return
+    if content.startswith(NAME) and content.endswith(b"\n"):
+        version = content[len(NAME) : -1].decode(errors="replace")
+        raise unfamiliar(path, f"is of version {version}", "knows version 1")
+    raise damaged(path, "it is no history of a workspace")
+
+
+def split(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The payload and the HMAC of each whole frame, up to where something else stands."""
+    at = 0
+    while len(content) - at >= HEAD + MAC:
+        start = at + HEAD
+        length = int.from_bytes(content[at : at + 4], "little")
+        stop = start + length
+        if head_of(length) != content[at:start] or stop + MAC > len(content):
+            return
+        yield content[start:stop], content[stop : stop + MAC]
+        at = stop + MAC
+
+
+def frames_in(path: Path) -> list[Frame]:
+    """The frames of a history, for those who do not have the key: nothing is verified."""
+    content, found = content_of(path), list[Frame]()
+    check_header(path, content[: len(HEADER)])
+    for payload, _ in split(content[len(HEADER) :]):
+        try:
+            found.append(Frame.from_bytes(payload))
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):  # it was never finished
+            break
+    return found
+
+
+def last_frame(path: Path) -> Frame | None:
+    """The last frame of a history, for those who do not have the key; None if there is none."""
+    content, payload = content_of(path), b""
+    check_header(path, content[: len(HEADER)])
+    for payload, _ in split(content[len(HEADER) :]):  # noqa: B007
+        pass
+    try:
+        return Frame.from_bytes(payload) if payload else None
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):  # it was never finished
+        found = frames_in(path)
+        return found[-1] if found else None
+
+
+def is_begun(path: Path) -> bool:
+    """Whether something was committed in a history. The first frame comes whole or not at all."""
+    with opened(path) as file:
+        check_header(path, file.read(len(HEADER)))
+        return bool(file.read(1))

@@ -1,0 +1,136 @@
+"""The history: what was committed is read back, and anything else is damage, or at its end and cut off."""
+
+import itertools
+
+import pytest
+
+from maxrr.workspace import WorkspaceError
+from maxrr.workspace.history import HEADER, Frame, History, frames_in, is_begun
+from tests.cases import every
+
+KEY = b"k" * 32
+
+
+def frame(number):
+    base = {"files": {}} if number == 1 else None
+    return Frame(
+        number, "01" * 32, number - 1, 300, 0, [number, number + 7], {"0": "ef" * 32}, base,
+        entries=bytes([number]) * 97, receipts=b"receipt" * number, proofs=b"proof" * number,
+    )  # fmt: skip
+
+
+FRAMES = [frame(number) for number in range(1, 4)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A history with three frames."""
+    path = tmp_path / "history-0123456789abcdef.bin"
+    History.create(path)
+    history = History(path, KEY)
+    for each in FRAMES:
+        history.append(each)
+    return path
+
+
+def read(path, key=KEY):
+    return History(path, key).read()
+
+
+def starts_in(path):
+    """Where each frame begins, and the last one ends."""
+    history, found = History(path, KEY), [len(HEADER)]
+    for each in FRAMES:
+        content = history.framed(each)
+        history.mac = content[-32:]
+        found.append(found[-1] + len(content))
+    assert found[-1] == path.stat().st_size
+    return found
+
+
+def test_frames_are_read_back_and_go_on(path):
+    assert read(path) == FRAMES
+    again = History(path, KEY)
+    again.read()
+    again.append(frame(4))
+    assert read(path) == frames_in(path) == [*FRAMES, frame(4)]
+
+
+def test_what_came_meanwhile_is_read_after_the_rest(path):
+    reader, writer = History(path, KEY, keep=True), History(path, KEY)
+    assert reader.read() == writer.read() == FRAMES
+    writer.append(frame(4))
+    assert (reader.read(), reader.read()) == ([frame(4)], [])
+    assert reader.part(0, len(HEADER)) == writer.part(0, len(HEADER)) == HEADER
+
+
+def test_nothing_is_read_under_another_key(path):
+    other = History(path, b"o" * 32)
+    assert (other.read(), other.torn) == ([], True)
+
+
+def test_cut_off_anywhere_the_frames_before_count(path):
+    content, whole = path.read_bytes(), []
+    for length in range(len(content) + 1):
+        path.write_bytes(content[:length])
+        if length < len(HEADER):
+            with pytest.raises(WorkspaceError, match="it is no history"):
+                read(path)
+            continue
+        history = History(path, KEY)
+        found = history.read()
+        assert found == FRAMES[: len(found)] == frames_in(path)
+        assert history.torn == (length > history.length)
+        assert is_begun(path) == (length > len(HEADER))
+        whole.append(len(found))
+        history.append(frame(9))
+        assert read(path) == [*found, frame(9)]
+    assert whole == sorted(whole)
+    assert set(whole) == {0, 1, 2, 3}
+
+
+def test_zeros_after_the_last_frame_do_not_count(path):
+    content = path.read_bytes()
+    for count in (1, 7, 8, 100, 5000):
+        path.write_bytes(content + bytes(count))
+        assert read(path) == FRAMES
+
+
+def test_every_bit_counts(path):
+    """A frame that was changed is not believed, nor is any after it; and it is damage where another goes on from it."""
+    content, starts = path.read_bytes(), starts_in(path)
+    for bit in every(5, 8 * len(content)):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        whole = sum(bit // 8 >= start for start in starts[1:])
+        if bit // 8 < len(HEADER):
+            with pytest.raises(WorkspaceError, match=r"history-.* (is damaged|is of version)"):
+                read(path)
+            continue
+        is_payload = any(start + 8 <= bit // 8 < stop - 32 for start, stop in itertools.pairwise(starts))
+        if is_payload and whole < 2:
+            with pytest.raises(WorkspaceError, match=f"its frame {whole + 1} is not what was written"):
+                read(path)
+            continue
+        history = History(path, KEY)
+        assert (history.read(), history.torn) == (FRAMES[:whole], True)
+
+
+def test_frames_cannot_be_left_out_or_moved(path):
+    content = path.read_bytes()
+    one, two, three = (content[a:b] for a, b in itertools.pairwise(starts_in(path)))
+    for other, whole in ((two + one, 0), (one + three, 1), (three, 0), (one + one, 1)):
+        path.write_bytes(HEADER + other)
+        history = History(path, KEY)
+        assert (history.read(), history.torn) == (FRAMES[:whole], True)
+    path.write_bytes(HEADER + two + three)
+    with pytest.raises(WorkspaceError, match="its frame 1 is not what was written"):
+        read(path)
+
+
+def test_a_note_changes_nothing_else(path):
+    history = History(path, KEY)
+    history.read()
+    note = history.note(audit={"receipt": "cd" * 32})
+    assert note == Frame(3, "01" * 32, 2, 300, 0, audit={"receipt": "cd" * 32})
