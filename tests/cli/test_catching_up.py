@@ -72,7 +72,7 @@ def test_every_command_that_would_go_on_refuses(shell: Shell, restored: Path, tm
         assert "Error: older-copy: " in shell(*command, code=3).err, command
     shell("plan", restored, "--ids", one)
     shell("status", restored)
-    shell("receipt", "show", receipt_file(restored, 1))
+    shell("receipt", "show", restored, 1)
     assert contents(restored) == before
     assert set(tmp_path.iterdir()) == beside
 

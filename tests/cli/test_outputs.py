@@ -236,6 +236,7 @@ def written_again(monkeypatch: pytest.MonkeyPatch, made: Path) -> None:
 
 
 ENDS = {
+    "backup to": [0, 1],  # a folder, which is not replaced
     "audit out": [5, 5],
     "audit statement": [5, 5],
     "key new key": [0, 1],

@@ -12,7 +12,7 @@ from maxrr.unlearning.requests import KEEP, REFUSE, RETRAIN
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, kinds, model_of, receipt_file
 from tests.cli.terminal import Terminal
-from tests.workspace.problems import receipts_in
+from tests.workspace.problems import history_in, receipts_in
 
 
 def joined(ids: list[int]) -> str:
@@ -191,7 +191,7 @@ def test_a_workspace_in_use_or_missing(shell: Shell, digits: Path, command: str)
         else:  # who only reads waits for nobody
             shell(command, digits, *asked, "--wait", 0)
     assert "is not a workspace" in shell(command, digits / "nowhere", *asked, code=1).err
-    assert "is not a workspace" in shell(command, receipt_file(digits, 1), *asked, code=1).err
+    assert "is not a workspace" in shell(command, history_in(digits), *asked, code=1).err
 
 
 def test_words_are_those_of_the_library() -> None:

@@ -253,7 +253,7 @@ def facts(story: Story, out: Path) -> dict[str, Any]:
                 "model_trained_again": request.retrained,
                 "same_bytes": request.same_bytes,
                 "accuracy": request.accuracy,
-                "receipt": str(out / "ws" / "receipts" / f"{request.receipt.number:06d}.json"),
+                "receipt": request.receipt.number,
             }
             for request in story.requests
         ],
