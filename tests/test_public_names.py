@@ -211,6 +211,7 @@ PUBLIC = {
         "TrainingMissing",
         "Workspace",
         "WorkspaceError",
+        "backup",
         "check_receipt_log",
         "overview",
     },

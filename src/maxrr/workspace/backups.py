@@ -36,7 +36,7 @@ def backup(folder: str | Path, to: str | Path) -> None:
     names.make_private(place)
     files = {found.file_of(part): content for part, content in source.parts.items()}
     for name, content in {**files, found.rows.file: source.content}.items():
-        write_atomically(place / name, content, private=True, flush_name=False)
+        write_atomically(place / name, bytes(content), private=True, flush_name=False)
     if found.keys and source.logged_then is not None and not receipt_log.is_of_lost(found, source.logged_then):
         checkpoint = Checkpoint.read(source.logged_then, found.origin, receipt_log.keys_of(found))
         restore_log(place / LOG, checkpoint, [each.logged for each in source.entries.answered])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ class CarriedOut:
 
 def appended(
     done: Sequence[CarriedOut], at: int, known: bytes = b""
-) -> tuple[dict[str, bytes], list[Answered]]:  # fmt: skip
+) -> tuple[dict[str, Any], list[Answered]]:  # fmt: skip
     """The parts of a frame that requests add, and where they stand: the frame begins at this byte of the history.
 
     `known` are the entries of what was forgotten before the first request.

@@ -89,8 +89,8 @@ class Frame:
         one, two, three = said.pop("sizes")
         if one + two + three != start:
             raise ValueError("its parts are not as long as it says")
-        blobs = payload[:one], payload[one : one + two], payload[one + two : start]
-        return cls(**said, **dict(zip(BLOBS, blobs, strict=True)))
+        entries, receipts, proofs = payload[:one], payload[one : one + two], payload[one + two : start]
+        return cls(**said, entries=entries, receipts=receipts, proofs=proofs)
 
 
 BLOBS = ("entries", "receipts", "proofs")
