@@ -85,7 +85,7 @@ def kept_in(frames: Iterable[Frame]) -> list[Kept]:
             receipt_stop = receipt_at + done.receipt[1] - done.receipt[0]
             proofs_stop = proofs_at + done.proofs[1] - done.proofs[0]
             receipt, proofs = frame.receipts[receipt_at:receipt_stop], frame.proofs[proofs_at:proofs_stop]
-            found.append(Kept(receipt, frame.entries[start:at], proofs))
+            found.append(Kept(bytes(receipt), frame.entries[start:at], bytes(proofs)))
             start, receipt_at, proofs_at = at + SIZE, receipt_stop, proofs_stop
     return found
 

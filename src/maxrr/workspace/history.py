@@ -1,9 +1,10 @@
 """The history of a workspace: a file that only grows, with one frame for each commit. There is no other commit.
 
 A frame is the length of its payload twice (four bytes each, little-endian, the second time with all bits turned), the
-payload, and an HMAC of it under the workspace's key. Each HMAC goes on from the one before: no frame can be changed,
-left out or moved. A payload is what requests leave (their entries, receipts and sealed proofs, as bytes), a JSON object
-that says what changed, and the length of that object in four bytes.
+payload, and an HMAC under the workspace's key of all that and of the HMAC before, which stands in front of it; of the
+first line of the file, where it is the first. So no frame can be changed, left out or moved. A payload is what requests
+leave (their entries, receipts and sealed proofs, as bytes), a JSON object that says what changed, and the length of
+that object in four bytes.
 
 Nothing in a frame lets a record, a person or a class be read.
 """
@@ -70,8 +71,8 @@ class Frame:
     audit: dict[str, Any] | None = None
     backup: str = ""
     entries: bytes = b""
-    receipts: bytes = b""
-    proofs: bytes = b""
+    receipts: bytes | memoryview = b""
+    proofs: bytes | memoryview = b""
 
     def to_bytes(self) -> bytes:
         """The payload."""
@@ -82,14 +83,14 @@ class Frame:
         return b"".join([*blobs, text, len(text).to_bytes(4, "little")])
 
     @classmethod
-    def from_bytes(cls, payload: bytes) -> "Frame":
-        """Read a payload. Only its HMAC says that it is ours."""
+    def from_bytes(cls, payload: memoryview) -> "Frame":
+        """Read a payload. Only its HMAC says that it is ours. Receipts and proofs, which are long, are not copied."""
         start = len(payload) - 4 - int.from_bytes(payload[-4:], "little")
-        said = json.loads(payload[start:-4])
+        said = json.loads(bytes(payload[start:-4]))
         one, two, three = said.pop("sizes")
         if one + two + three != start:
             raise ValueError("its parts are not as long as it says")
-        entries, receipts, proofs = payload[:one], payload[one : one + two], payload[one + two : start]
+        entries, receipts, proofs = bytes(payload[:one]), payload[one : one + two], payload[one + two : start]
         return cls(**said, entries=entries, receipts=receipts, proofs=proofs)
 
 
@@ -112,8 +113,8 @@ class History:
     def __init__(self, path: Path, key: bytes, *, keep: bool = False) -> None:
         self.path, self.key, self.keep = path, key, keep
         self.content = b""
-        self.length, self.mac = len(HEADER), b""
-        self.last: Frame | None = None
+        self.length, self.mac = len(HEADER), HEADER
+        self.last: Frame | None = None  # without what requests have left
         self.last_bytes = b""  # of the last frame, as it stands in the file
         self.torn = False  # something is at its end that is no frame
         self.in_doubt = True  # nobody knows whether the device has what was read, or what an append that failed left
@@ -128,32 +129,32 @@ class History:
 
         What lies behind them was never finished, or is damaged: that the rest of the workspace tells.
         """
-        content = content_of(self.path)
-        check_header(self.path, content[: len(HEADER)])
+        whole = content_of(self.path)
+        check_header(self.path, whole[: len(HEADER)])
         if self.keep:
-            self.content = content
-        content = content[self.length :]
-        found, at = list[Frame](), 0
-        for payload, mac in split(content):
-            if not hmac.compare_digest(self.next_mac(self.mac, payload), mac):
-                self.check_last(content[at + HEAD + len(payload) + MAC :], mac, len(found))
-                break
-            try:
-                found.append(Frame.from_bytes(payload))
-            except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                raise damaged(self.path, f"one of its frames does not describe a commit ({error})") from None
-            size = HEAD + len(payload) + MAC
-            self.mac, self.last, self.last_bytes = mac, found[-1], content[at : at + size]
-            at += size
-        self.length, self.torn = self.length + at, len(content) > at
+            self.content = whole
+        content, found, is_torn = memoryview(whole), list[Frame](), False
+        for start, stop in frames_from(content, self.length):
+            if not self.is_ours(content, start, stop):
+                is_torn = True
+            elif is_torn:  # and another one goes on from it, so that it was finished
+                raise damaged(self.path, "one of its frames is not what was written")
+            else:
+                try:
+                    found.append(Frame.from_bytes(content[start + HEAD : stop - MAC]))
+                except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                    raise damaged(self.path, f"one of its frames does not describe a commit ({error})") from None
+                self.length, self.last_bytes = stop, bytes(content[start:stop])
+        if found:
+            self.mac, self.last = self.last_bytes[-MAC:], replace(found[-1], **dict.fromkeys(BLOBS, b""))
+        self.torn = len(content) > self.length
         return found
 
-    def check_last(self, behind: bytes, mac: bytes, number: int) -> None:
-        """Refuse a frame that was changed, and not left unfinished: another one goes on from it."""
-        for payload, found in split(behind):
-            if hmac.compare_digest(self.next_mac(mac, payload), found):
-                raise damaged(self.path, f"its frame {number + 1} is not what was written")
-            return
+    def is_ours(self, content: memoryview, start: int, stop: int) -> bool:
+        """Whether a frame was written under the key, after what stands in front of it."""
+        before = MAC if start > len(HEADER) else len(HEADER)
+        mac = hmac.digest(self.key, content[start - before : stop - MAC], "sha256")
+        return hmac.compare_digest(mac, content[stop - MAC : stop])
 
     def append(self, frame: Frame) -> None:
         """Commit. If it raises, nothing was committed, or `settle` has to be called before anything else."""
@@ -173,17 +174,18 @@ class History:
                 self.settle()
             raise
         self.length, self.mac = self.length + len(content), content[-MAC:]
-        self.last, self.last_bytes, self.in_doubt = frame, content, False
+        self.last, self.last_bytes, self.in_doubt = replace(frame, **dict.fromkeys(BLOBS, b"")), content, False
 
     def framed(self, frame: Frame) -> bytes:
         """The bytes of the next frame."""
         payload = frame.to_bytes()
-        return head_of(len(payload)) + payload + self.next_mac(self.mac, payload)
+        content = head_of(len(payload)) + payload
+        return content + hmac.digest(self.key, self.mac + content, "sha256")
 
     def note(self, **said: Any) -> Frame:
         """The next frame where it changes nothing of the state, and says something more."""
         assert self.last is not None
-        nothing = dict.fromkeys(BLOBS, b"") | dict.fromkeys(("blocks", "base", "export", "audit"))
+        nothing = dict.fromkeys(("blocks", "base", "export", "audit"))
         return replace(self.last, **{**nothing, "erased": (), **said})
 
     def settle(self) -> None:
@@ -206,9 +208,6 @@ class History:
             file.seek(start)
             return file.read(stop - start)
 
-    def next_mac(self, mac: bytes, payload: bytes) -> bytes:
-        return hmac.digest(self.key, HEADER + mac + payload, "sha256")
-
 
 def head_of(length: int) -> bytes:
     """What stands before a payload of this length."""
@@ -225,42 +224,29 @@ def check_header(path: Path, content: bytes) -> None:
     raise damaged(path, "it is no history of a workspace")
 
 
-def split(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The payload and the HMAC of each whole frame, up to where something else stands."""
-    at = 0
+def frames_from(content: memoryview, at: int) -> Iterator[tuple[int, int]]:
+    """Where each whole frame begins and ends, from some byte on, up to where something else stands."""
     while len(content) - at >= HEAD + MAC:
-        start = at + HEAD
         length = int.from_bytes(content[at : at + 4], "little")
-        stop = start + length
-        if head_of(length) != content[at:start] or stop + MAC > len(content):
+        stop = at + HEAD + length + MAC
+        if head_of(length) != content[at : at + HEAD] or stop > len(content):
             return
-        yield content[start:stop], content[stop : stop + MAC]
-        at = stop + MAC
+        yield at, stop
+        at = stop
 
 
-def frames_in(path: Path) -> list[Frame]:
-    """The frames of a history, for those who do not have the key: nothing is verified."""
-    content, found = content_of(path), list[Frame]()
-    check_header(path, content[: len(HEADER)])
-    for payload, _ in split(content[len(HEADER) :]):
+def frames_in(path: Path, *, only_last: bool = False) -> list[Frame]:
+    """The frames of a history, or the last one alone, for those who do not have the key: nothing is verified."""
+    whole = content_of(path)
+    check_header(path, whole[: len(HEADER)])
+    content, found = memoryview(whole), list[Frame]()
+    places = list(frames_from(content, len(HEADER)))
+    for start, stop in places[-1:] if only_last else places:
         try:
-            found.append(Frame.from_bytes(payload))
+            found.append(Frame.from_bytes(content[start + HEAD : stop - MAC]))
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):  # it was never finished
-            break
+            return frames_in(path)[-1:] if only_last else found
     return found
-
-
-def last_frame(path: Path) -> Frame | None:
-    """The last frame of a history, for those who do not have the key; None if there is none."""
-    content, payload = content_of(path), b""
-    check_header(path, content[: len(HEADER)])
-    for payload, _ in split(content[len(HEADER) :]):  # noqa: B007
-        pass
-    try:
-        return Frame.from_bytes(payload) if payload else None
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):  # it was never finished
-        found = frames_in(path)
-        return found[-1] if found else None
 
 
 def is_begun(path: Path) -> bool:

@@ -17,7 +17,7 @@ from maxrr.svm import FORM
 from maxrr.unlearning.facts import Facts, Secrets, Words
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
 from maxrr.workspace.exports import Note
-from maxrr.workspace.history import Frame, frames_in, last_frame
+from maxrr.workspace.history import Frame, frames_in
 from maxrr.workspace.names import HEADS, PARTS, ROWS, SECRETS, find_history, history_of, name_of, origin_of, part_of
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
@@ -239,8 +239,7 @@ def is_later(folder: Path, token: str, state: int) -> bool:
         raise WorkspaceError(
             f"{folder} holds another workspace now than when it was opened: open it again to use that one"
         )
-    last = last_frame(path)
-    return last is not None and last.state > state
+    return any(last.state > state for last in frames_in(path, only_last=True))
 
 
 def how_far(path: Path) -> tuple[int, str]:
