@@ -10,7 +10,7 @@ import pytest
 from maxrr.audit.auditing import count_audit
 from maxrr.unlearning.set_aside import SetAside
 from maxrr.workspace import Workspace, WorkspaceError, audits
-from tests.workspace.problems import cases, contents, found, kinds, needles, write_root
+from tests.workspace.problems import cases, contents, found, given, kinds, needles, write_root
 
 # Test records that are set aside
 
@@ -40,23 +40,23 @@ def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
     aside = kept._fitted.set_aside
     assert aside == SetAside.of(kept._fitted.key, test) == aside_in(kept.folder)
     core, _, free = kinds(kept.model)
-    kept.unlearn(free[:1])
+    kept.model.unlearn(free[:1])
     assert aside_in(kept.folder) == aside
-    kept.unlearn(core[:1], core_policy="retrain", records=training)
-    kept.refit(training)
+    given(kept, training).model.unlearn(core[:1], core_policy="retrain")
+    given(kept, training).model.refit()
     assert aside_in(kept.folder) == aside
-    assert kept.model_with(training)._fitted.set_aside == aside
+    assert given(kept, training).model._apart()._fitted.set_aside == aside
     training = training.without([*free[:1], *core[:1]])
-    kept.fit(training, test=test.select(test.ids[:4]))
+    kept.model.fit(training, test=test.select(test.ids[:4]))
     assert aside_in(kept.folder) == SetAside.of(kept._fitted.key, test.select(test.ids[:4]))
-    kept.fit(training)
+    kept.model.fit(training)
     assert aside_in(kept.folder) is None
 
 
 def test_a_request_that_only_erases_still_is_one_frame(kept):
     """What was set aside is compared by its value, and is no reason to write the whole state."""
     before = (kept.folder / "workspace.json").read_bytes()
-    kept.unlearn(kinds(kept.model)[2][:1])
+    kept.model.unlearn(kinds(kept.model)[2][:1])
     assert (kept.folder / "workspace.json").read_bytes() == before
 
 
@@ -101,38 +101,29 @@ def test_what_is_of_another_kind_is_damage(kept, wrong):
 
 @pytest.fixture
 def receipt(workspace):
-    return workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+    return workspace.model.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
 
 
 def audited(folder, receipt, records):
     """How many audits of a receipt there were, for one who audits it now, beside whoever works there."""
     with Workspace.open(folder, read_only=True) as reader:
-        model = reader.model_with(records)
+        model = given(reader, records).model._apart()
     return count_audit(model, receipt.digest)
 
 
 def test_audits_are_counted_by_receipt_whoever_makes_them(workspace, records, receipt):
     assert [audited(workspace.folder, receipt, records) for _ in range(3)] == [0, 1, 2]
-    other = workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+    other = workspace.model.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
     assert audited(workspace.folder, other, records) == 0
-    workspace.refit(records)
-    model = workspace.model_with(records)
+    given(workspace, records).model.refit()
+    model = given(workspace, records).model._apart()
     assert count_audit(model, receipt.digest) == 3
     assert count_audit(copy.deepcopy(model), receipt.digest) == 4
     assert audited(workspace.folder, receipt, records) == 5
 
 
-def test_a_request_to_a_copy_is_none_of_the_workspace(workspace, records):
-    """Its receipt has the number that the workspace gives to the next one."""
-    ids = kinds(workspace.model)[0][:2]
-    model = workspace.model_with(records)
-    assert count_audit(model, model.unlearn(ids[:1], core_policy="keep-extractor").digest) == 0
-    own = workspace.unlearn(ids[:1], core_policy="keep-extractor")
-    assert audited(workspace.folder, own, records) == 0
-
-
 def test_of_audits_that_end_at_once_none_is_lost(workspace, records, receipt):
-    models, counted = [workspace.model_with(records) for _ in range(8)], []
+    models, counted = [given(workspace, records).model._apart() for _ in range(8)], []
     threads = [
         threading.Thread(target=lambda model=model: counted.append(count_audit(model, receipt.digest)))
         for model in models
@@ -148,7 +139,7 @@ def test_of_audits_that_end_at_once_none_is_lost(workspace, records, receipt):
 
 @pytest.mark.parametrize("how", ["read only", "a link", "a file", "gone"])
 def test_an_audit_that_cannot_be_noted_is_not_lost(workspace, records, receipt, tmp_path, monkeypatch, how):
-    model, place = workspace.model_with(records), workspace.folder / "audits"
+    model, place = given(workspace, records).model._apart(), workspace.folder / "audits"
     earlier = 0
     if how == "read only":
         earlier = 1 + audited(workspace.folder, receipt, records)

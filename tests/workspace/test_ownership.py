@@ -12,7 +12,7 @@ from maxrr.core import FrequencyCore
 from maxrr.workspace import Workspace, WorkspaceError
 from maxrr.workspace.ownership import Marker
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import HASHED, NEW, cases, contents, copied, kinds, reopened
+from tests.workspace.problems import HASHED, NEW, cases, contents, copied, kinds, like, reopened
 
 MINE = (
     "notes.txt",
@@ -36,7 +36,7 @@ def test_a_folder_with_anything_in_it_is_refused(tmp_path, records, name):
 
 def test_a_lost_root_is_not_fitted_over(folder, records):
     with Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
     (folder / "workspace.json").unlink()
     before = contents(folder)
     for act in (Workspace.open, lambda folder: Workspace.create(folder, fresh(HASHED, records), records)):
@@ -91,7 +91,7 @@ def test_files_of_another_workspace_stay(template, tmp_path):
     for name, content in strangers.items():
         (folder / name).write_bytes(content)
     with Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[1][:1])
+        workspace.model.unlearn(kinds(workspace.model)[1][:1])
     assert {name: contents(folder)[name] for name in strangers} == strangers
 
 
@@ -104,14 +104,14 @@ def test_a_receipt_that_is_there_already_is_not_written_over(workspace, records)
     path.write_text("mine")
     before = contents(workspace.folder)
     _, influential, free = kinds(workspace.model)
-    for act in (lambda: workspace.unlearn(influential[:1]), lambda: workspace.replace(free[0].item(), NEW)):
+    for act in (lambda: workspace.model.unlearn(influential[:1]), lambda: workspace.model.replace(free[0].item(), NEW)):
         with pytest.raises(WorkspaceError, match=r"(000001\.json is there already|older copy).* Nothing was changed"):
             act()
     assert contents(workspace.folder) == before
     path.unlink()
     workspace.close()
     with Workspace.open(workspace.folder) as workspace:
-        assert workspace.unlearn(influential[:1]).number == 1
+        assert workspace.model.unlearn(influential[:1]).number == 1
 
 
 def test_nothing_uncommitted_is_among_the_receipts(workspace):
@@ -121,7 +121,7 @@ def test_nothing_uncommitted_is_among_the_receipts(workspace):
         mock.patch("maxrr.workspace.commits.Root.write", side_effect=OSError(5, "broken")),
         pytest.raises(OSError, match="broken"),
     ):
-        workspace.unlearn(influential[:1])
+        workspace.model.unlearn(influential[:1])
     assert not path.exists()
     assert not list(workspace.folder.glob("receipt-*"))
 
@@ -130,7 +130,7 @@ def test_a_receipt_that_was_not_handed_out_is_when_the_folder_is_next_opened(fol
     with Workspace.open(folder) as workspace:
         broken = mock.patch("maxrr.workspace.receipt_copies.write", side_effect=OSError(5, "broken"))
         with broken, pytest.warns(UserWarning, match="failed"):
-            receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
+            receipt = workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert workspace.unfinished
         assert [each.to_json() for each in workspace.receipts()] == [receipt.to_json()]
         path = folder / "receipts" / "000001.json"
@@ -163,7 +163,10 @@ def test_links_that_come_while_it_is_open_are_not_followed_either(workspace, tmp
     )
     free = kinds(workspace.model)[2]
     ranked = fresh(FrequencyCore(40, runs=2), records, epochs=1)
-    act = {"receipts": lambda: workspace.unlearn(free[:1]), "ranking": lambda: workspace.fit(records, ranked)}[name]
+    act = {
+        "receipts": lambda: workspace.model.unlearn(free[:1]),
+        "ranking": lambda: like(workspace, ranked).fit(records),
+    }[name]
     with pytest.raises(WorkspaceError, match="it is a link to somewhere else"):
         act()
     assert contents(tmp_path / "elsewhere") == {}

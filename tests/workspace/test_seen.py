@@ -22,10 +22,10 @@ def restored(folder, tmp_path):
     """A workspace with three requests, replaced by a copy from after the first."""
     with Workspace.open(folder) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         copied(folder, tmp_path / "copy")
         for each in (1, 2):
-            workspace.unlearn(free[each : each + 1])
+            workspace.model.unlearn(free[each : each + 1])
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "copy", folder)
     return folder
@@ -55,9 +55,9 @@ def test_receipts_that_the_root_does_not_know_tell_it_too(folder, tmp_path, monk
     """Where only some of the files were put back, by somebody who has seen nothing."""
     with Workspace.open(folder) as workspace:
         _, _, free = kinds(workspace.model)
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         copied(folder, tmp_path / "copy")
-        workspace.unlearn(free[1:2])
+        workspace.model.unlearn(free[1:2])
     shutil.copytree(folder / "receipts", tmp_path / "copy" / "receipts", dirs_exist_ok=True)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "nowhere"))
     older, (words,) = said(tmp_path / "copy")
@@ -65,17 +65,17 @@ def test_receipts_that_the_root_does_not_know_tell_it_too(folder, tmp_path, monk
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OlderCopyWarning)
         with Workspace.open(tmp_path / "copy") as workspace, pytest.raises(OlderCopy):
-            workspace.unlearn(free[1:2])
+            workspace.model.unlearn(free[1:2])
         (tmp_path / "copy" / "receipts" / "000002.json").unlink()
         with Workspace.open(tmp_path / "copy") as workspace:
-            assert workspace.unlearn(free[1:2]).number == 2
+            assert workspace.model.unlearn(free[1:2]).number == 2
             assert workspace.older_than_seen == 0
 
 
 def test_a_fit_that_is_undone_is_told(folder, tmp_path, records):
     shutil.copytree(folder, tmp_path / "copy")
     with Workspace.open(folder) as workspace:
-        workspace.fit(records)
+        workspace.model.fit(records)
     older, (words,) = said(tmp_path / "copy")
     assert (older, "was fitted again after it was made" in words) == (0, True)
 
@@ -84,12 +84,12 @@ def test_who_follows_in_order_hears_nothing(folder):
     for _ in range(3):
         assert said(folder) == (0, [])
         with Workspace.open(folder) as workspace:
-            workspace.unlearn(kinds(workspace.model)[2][:1])
+            workspace.model.unlearn(kinds(workspace.model)[2][:1])
 
 
 def test_what_is_kept_names_nobody_and_is_private(folder):
     with Workspace.open(folder) as workspace:
-        receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
+        receipt = workspace.model.unlearn(kinds(workspace.model)[2][:1])
         token = workspace._store.token
     path, lock = sorted(seen.place().iterdir())
     assert (path.name, lock.name, lock.read_bytes()) == (f"{token}.json", f"{token}.lock", b"")
@@ -134,7 +134,7 @@ def test_where_nothing_can_be_kept_nothing_fails(folder, tmp_path, monkeypatch, 
         path.unlink()
         os.mkfifo(path)
     with Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert workspace.older_than_seen == 0
     if where == "relative":
         assert (tmp_path / "home" / ".local" / "state" / "maxrr" / "seen").is_dir()
@@ -150,5 +150,5 @@ def test_readers_beside_somebody_who_goes_on_are_not_told_so(folder):
     with Load(read, read, read) as load:
         for _ in range(12):
             with Workspace.open(folder, wait=60.0) as workspace:
-                workspace.unlearn(kinds(workspace.model)[2][:1])
+                workspace.model.unlearn(kinds(workspace.model)[2][:1])
     assert (load.wrong, set(load.seen)) == ([], {0})

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten
 from maxrr.workspace.entries import Answered, person_entry, request_entry, stone_entry
@@ -42,7 +42,7 @@ class CarriedOut:
     proofs: bytes
 
     @classmethod
-    def of(cls, before: Fitted, after: Fitted, plan: Plan, receipt: Receipt, signer: Signer) -> "CarriedOut":
+    def of(cls, before: Fitted, after: Fitted, request: Request, receipt: Receipt, signer: Signer) -> "CarriedOut":
         """What a request has done to a state, before its records are overwritten there."""
         known = after.tombstones.stones
         stones = [known.of(bytes.fromhex(id_hmac))[-1] for id_hmac in receipt.tombstones]
@@ -51,7 +51,7 @@ class CarriedOut:
         line, logged = signer.line(receipt.to_json(), receipt.model_after)
         proofs = seal_proofs(before.secret, receipt.number, after.departures())
         entries = b"".join([*map(stone_entry, stones), *people])
-        return cls(plan.request.rows, after.receipts[-1], logged, line, entries, proofs)
+        return cls(request.rows, after.receipts[receipt.number - 1], logged, line, entries, proofs)
 
 
 def appended(done: Sequence[CarriedOut], line: int, proofs: int) -> tuple[dict[str, bytes], list[Answered]]:
