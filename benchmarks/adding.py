@@ -6,6 +6,7 @@ Extractor and core are the same in both; the ratio is against embedding and fitt
 """
 
 import argparse
+import copy
 import json
 import os
 import platform
@@ -44,11 +45,12 @@ def main() -> None:
     model = MaxRR(LeNet5(), HashCore(1 / 3, key="benchmark"), epochs=asked.epochs, device="cpu")
     with tempfile.TemporaryDirectory() as place:
         fitting, workspace = timed(lambda: Workspace.create(place + "/ws", model, first))
-        memory = workspace.model
+        memory = copy.deepcopy(workspace.model)
+        memory._detached = False  # it goes on by itself
         in_memory = [timed(lambda day=day: memory.add(day)) for day in days]
-        durable = [timed(lambda day=day: workspace.add(day)) for day in days]
-        same = memory.model_hash_ == workspace.model_hash_
-        state = workspace._fitted
+        durable = [timed(lambda day=day: workspace.model.add(day)) for day in days]
+        same = memory.model_hash_ == workspace.model.model_hash_
+        state = workspace.model._fitted
         everyone = training.select(ids[: RECORDS + DAYS * ADDED])
         heads, _ = timed(lambda: state.blueprint.fit_heads(state.blueprint.embed(state.extractor, everyone), everyone))
         workspace.close()

@@ -81,13 +81,13 @@ def in_workspace(size: int, earlier: int, folder: Path) -> dict[str, Any]:
     Workspace.create(folder, MaxRR.on_features(), records, signing_key=key).close()
     found: dict[str, Any] = {"open_first": seconds(lambda: Workspace.open(folder, signing_key=key).close())}
     with Workspace.open(folder, signing_key=key) as workspace:
-        workspace.unlearn([next(next_ids)])
-        found["first"] = asking(workspace, next_ids)
+        workspace.model.unlearn([next(next_ids)])
+        found["first"] = asking(workspace.model, next_ids)
         together = [[next(next_ids)] for _ in range(min(TOGETHER, size // 5))]
         found["together"] = seconds(lambda: workspace.unlearn_each(together)) / len(together)
         for _ in range(earlier // TOGETHER):
             workspace.unlearn_each([[next(next_ids)] for _ in range(TOGETHER)])
-        found["later"] = asking(workspace, next_ids)
+        found["later"] = asking(workspace.model, next_ids)
         found["requests"] = workspace.status().requests
     found["open_later"] = seconds(lambda: Workspace.open(folder, signing_key=key).close())
     return found
@@ -106,8 +106,8 @@ def with_extractor(width: int, folder: Path) -> dict[str, Any]:
         free = np.ones(2_000, dtype=bool)
         free[state.records.ids[state.heads.support_]] = free[state.choice.ids] = False
         ids = iter(np.flatnonzero(free).tolist())
-        workspace.unlearn([next(ids)])
-        found = {"extractor_bytes": size, "durable": asking(workspace, ids)}
+        workspace.model.unlearn([next(ids)])
+        found = {"extractor_bytes": size, "durable": asking(workspace.model, ids)}
     print(f"{size / 1e6:9,.0f} MB of extractor: durable {1 / found['durable']:.0f} a second", flush=True)
     return found
 

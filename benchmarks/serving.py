@@ -53,7 +53,7 @@ def main() -> None:
             export(workspace, Path(place) / "torch", form="torch")
             network = LeNet5().eval()
             ways: dict[str, Callable[[Any], object]] = {
-                "workspace": workspace.predict,
+                "workspace": workspace.model.predict,
                 "served, onnx": served(Path(place) / "onnx").predict,
                 "served, torch": served(Path(place) / "torch").predict,
                 "snapshot of the workspace": snapshot(Path(place) / "ws").predict,

@@ -46,7 +46,7 @@ def main() -> None:
         opening = seconds(lambda: Workspace.open(place).close())
         with Workspace.open(place) as workspace:
             in_memory = MaxRR(LeNet5(), HashCore(1 / 3, key="benchmark"))
-            in_memory._state = Workspace.open(copied(place, Path(folder)))._fitted
+            in_memory._state = Workspace.open(copied(place, Path(folder))).model._fitted
             rows = {name: measure(workspace, in_memory, *kind) for name, kind in KINDS.items()}
             _, features = workspace.model.heads_.held_
             size = workspace.status().bytes
@@ -76,7 +76,7 @@ def measure(workspace: Workspace, in_memory: MaxRR, kind: str, count: int) -> di
     for _ in range(TIMES):
         ids = rng.choice(ids_of(workspace, kind), count, replace=False)
         with counted() as calls:
-            durable.append(seconds(lambda ids=ids: workspace.unlearn(ids)))  # type: ignore[misc]
+            durable.append(seconds(lambda ids=ids: workspace.model.unlearn(ids)))  # type: ignore[misc]
         flushes = calls[0]
         plain.append(seconds(lambda ids=ids: in_memory.unlearn(ids)))  # type: ignore[misc]
         assert workspace.model.model_hash_ == in_memory.model_hash_
@@ -85,7 +85,7 @@ def measure(workspace: Workspace, in_memory: MaxRR, kind: str, count: int) -> di
 
 def ids_of(workspace: Workspace, kind: str) -> Any:
     """The ids of the records that are there and of this kind."""
-    state = workspace._fitted
+    state = workspace.model._fitted
     influential = np.zeros(len(state.core), dtype=bool)
     influential[state.heads.support_] = True
     wanted = ~state.core & state.records.alive & (influential if kind == "exact" else ~influential)

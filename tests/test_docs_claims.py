@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = MaxRR(make, HashCore(0.5, key="k"), epochs=2, device="cpu")
     with Workspace.create(place, model, records()) as workspace:
         for id_ in (501, 502, 503):
-            workspace.unlearn([id_], core_policy="keep-extractor")
+            workspace.model.unlearn([id_], core_policy="keep-extractor")
     return place
 
 
@@ -58,7 +58,7 @@ def test_opening_runs_nobodys_code(folder: Path) -> None:
     CALLS.clear()
     with Workspace.open(folder) as workspace:
         workspace.status()
-        workspace.plan([510], core_policy="keep-extractor")
+        workspace.model.plan([510], core_policy="keep-extractor")
     assert CALLS == []
 
 
@@ -67,7 +67,7 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
     said("docs/concepts.md", "`model.bundle().save(file)`")
     said("docs/concepts.md", "no raw records and no code")
     with Workspace.open(folder, network=make) as workspace:
-        workspace.bundle().save(tmp_path / "b")
+        workspace.model.bundle().save(tmp_path / "b")
         secret = workspace._fitted.secret
     said("docs/concepts.md", "and not the secret, which could tell who was forgotten")
     assert secret not in (tmp_path / "b").read_bytes()
@@ -104,8 +104,8 @@ def test_a_name_goes_with_its_class(tmp_path: Path) -> None:
     labels[7] = 2
     named = Dataset(data.inputs, labels, ("no", "yes", "Anna Meier"), data.ids)
     with Workspace.create(tmp_path / "ws", MaxRR(make3, HashCore(0.5, key="k"), epochs=2, device="cpu"), named) as held:
-        held.unlearn([507], core_policy="keep-extractor")
-        held.unlearn([508], core_policy="keep-extractor")
+        held.model.unlearn([507], core_policy="keep-extractor")
+        held.model.unlearn([508], core_policy="keep-extractor")
     for path in (tmp_path / "ws").rglob("*"):
         assert not path.is_file() or b"Anna Meier" not in path.read_bytes(), path
 

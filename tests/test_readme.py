@@ -172,7 +172,7 @@ def test_the_time_of_one_record_is_what_was_measured() -> None:
     page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
     measured = read_json("benchmarks/serving.json")
     names = {
-        "workspace": "`Workspace.predict`", "served, onnx": "served, `onnx`", "served, torch": "served, `torch`",
+        "workspace": "`workspace.model.predict`", "served, onnx": "served, `onnx`", "served, torch": "served, `torch`",
         "snapshot of the workspace": "a snapshot of the workspace", "PyTorch alone": "the network in PyTorch alone",
     }  # fmt: skip
     for name, row in measured["median_seconds"].items():

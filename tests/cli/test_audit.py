@@ -23,6 +23,7 @@ from maxrr.report import is_report
 from maxrr.unlearning import HandedReceipt, Receipt
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, copy_and_unlearn, receipt_file
+from tests.workspace.problems import as_in_memory
 
 GONE = ("v1", "v2", "v4")  # training records of both classes
 FEW = ("--shadows", 8)
@@ -64,7 +65,7 @@ def audited(fitted_visits: Path) -> AuditReport:
     """The answer of a real audit, of which tests change parts."""
     with Workspace.open(fitted_visits, read_only=True) as workspace:
         training, test = load(workspace.source["name"], label="state", id="visit", subject="person", split_by="id")
-        model = workspace.model_with(training)
+        model = as_in_memory(workspace, training)
     receipt = model.unlearn(list(GONE), core_policy="keep-extractor")
     return maxrr.audit.audit(model, receipt, training.select(list(GONE)), test, shadows=8)
 

@@ -86,7 +86,7 @@ def test_what_programs_read(ran: Ran) -> None:
     assert facts["accuracy"] > 0.9
     assert written(ran.folder, but="ws") == FILES
     with Workspace.open(ran.folder / "ws", read_only=True) as workspace:
-        assert (workspace.status().forgotten, workspace.model_hash_) == (36, facts["requests"][-1]["model_after"])
+        assert (workspace.status().forgotten, workspace.model.model_hash_) == (36, facts["requests"][-1]["model_after"])
         receipts = list(workspace.receipts())
     assert "training again without 12 free" in ran.err
     for request in facts["requests"]:
@@ -197,7 +197,7 @@ def test_a_model_trained_otherwise_has_other_bytes(
         return model_of(training)
 
     monkeypatch.setattr(demo, "model_of", careless)
-    monkeypatch.setattr("maxrr.workspace.workspace.replay", lambda receipt, bundle, dataset: story.replay)
+    monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda receipt, bundle, dataset: story.replay)
     other = demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
     assert trained_on == [1420, 1408, 1396, 1384]
     assert [request.same_bytes for request in other.requests] == [True, False, True]
@@ -209,8 +209,8 @@ def test_the_workspace_of_an_earlier_demo_makes_room(
 ) -> None:  # fmt: skip
     shutil.copytree(ran.folder / "ws", tmp_path / "ws")
     monkeypatch.setattr(demo, "EPOCHS", 4)
-    monkeypatch.setattr("maxrr.workspace.workspace.replay", lambda receipt, bundle, dataset: ran.story.replay)
+    monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda receipt, bundle, dataset: ran.story.replay)
     demo.check_free(tmp_path)
     demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
     with Workspace.open(tmp_path / "ws") as workspace:
-        assert (workspace.status().requests, workspace.model_hash_ == ran.story.requests[-1].model) == (3, False)
+        assert (workspace.status().requests, workspace.model.model_hash_ == ran.story.requests[-1].model) == (3, False)

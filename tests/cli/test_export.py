@@ -41,7 +41,7 @@ def test_a_folder_from_export_to_revocation(shell: Shell, digits: Path, tmp_path
     shell("revocations", digits, "--out", tmp_path / "revoked.json")
     served = serving.load(model, revocations=tmp_path / "revoked.json", refresh=0)
     with Workspace.open(digits, read_only=True) as workspace:
-        assert np.array_equal(served.predict(test.inputs), workspace.predict(test))
+        assert np.array_equal(served.predict(test.inputs), workspace.model.predict(test))
     shell("unlearn", digits, "--ids", kinds(digits)["influential"][0], "--yes")
     shown = " ".join(shell("status", digits).out.split())
     assert f"{model} serving" in shown

@@ -20,7 +20,7 @@ from maxrr.evidence import Envelope, SigningKey
 from maxrr.report import audit_page
 from maxrr.report.page import GENERATOR
 from maxrr.serving.onnx import MODEL_HASH
-from maxrr.unlearning import HandedReceipt, replay_statement
+from maxrr.unlearning import HandedReceipt, MaxRR, replay_statement, replaying
 from maxrr.workspace import Workspace
 from tests.cases import thinned
 from tests.cli.shell import Shell, copy_and_unlearn, receipt_file
@@ -200,7 +200,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("it began to work")
 
     for thing, name in (
-        (maxrr.audit, "audit"), (Workspace, "replay"), (Workspace, "bundle"), (Workspace, "fit"), (demo, "happen"),
+        (maxrr.audit, "audit"), (replaying, "replay"), (MaxRR, "bundle"), (MaxRR, "fit"), (demo, "happen"),
         (serving, "export_onnx"), (Workspace, "dossier"), (serving.Revocations, "of"),
     ):  # fmt: skip
         monkeypatch.setattr(thing, name, began)
@@ -223,10 +223,10 @@ def test_nothing_else_is_replaced(name: str, made: Path, tmp_path: Path, monkeyp
 def written_again(monkeypatch: pytest.MonkeyPatch, made: Path) -> None:
     """What takes long is known beforehand."""
     with Workspace.open(made / "ws", read_only=True) as workspace:
-        hash_ = workspace.model_hash_
+        hash_ = workspace.model.model_hash_
     report = replace(AuditReport.from_json((made / "report.json").read_text()), model_hash=hash_)
     monkeypatch.setattr(maxrr.audit, "audit", lambda *_, **__: report)
-    monkeypatch.setattr(Workspace, "replay", lambda *_: replayed("identical"))
+    monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed("identical"))
 
     def export_onnx(_: object, path: Path, **__: object) -> serving.Exported:
         path.write_bytes(b"\x08 new " + MODEL_HASH.encode())

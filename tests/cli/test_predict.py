@@ -9,7 +9,8 @@ from PIL import Image
 
 from maxrr.cli import inputs
 from maxrr.data import Encoding, load
-from maxrr.workspace import RecordKind, Workspace
+from maxrr.unlearning import MaxRR, RecordKind
+from maxrr.workspace import Workspace
 from tests.cli.shell import Shell
 
 
@@ -19,8 +20,8 @@ def test_arrays_and_archives(shell: Shell, fitted_digits: Path, tmp_path: Path) 
     np.save(tmp_path / "some.npy", records)
     np.savez(tmp_path / "some.npz", X=records[:, 0], y=np.zeros(5))
     with Workspace.open(fitted_digits, read_only=True) as workspace:
-        expected = workspace.predict(test.select(test.ids[:5])).tolist()
-        probabilities = workspace.predict_proba(records).max(axis=1)
+        expected = workspace.model.predict(test.select(test.ids[:5])).tolist()
+        probabilities = workspace.model.predict_proba(records).max(axis=1)
     for file in ("some.npy", "some.npz"):
         found = shell("predict", fitted_digits, tmp_path / file, "--json").json
         assert [answer["class"] for answer in found] == expected
@@ -35,7 +36,7 @@ def test_images(shell: Shell, fitted_digits: Path, tmp_path: Path) -> None:
     for path, record in zip(paths, test.inputs, strict=False):
         Image.fromarray((record[0] * 255).astype(np.uint8)).save(path)
     with Workspace.open(fitted_digits, read_only=True) as workspace:
-        expected = workspace.predict(test.select(test.ids[:2])).tolist()
+        expected = workspace.model.predict(test.select(test.ids[:2])).tolist()
     shown = shell("predict", fitted_digits, *paths).out.splitlines()
     assert [tuple(line.split()[:2]) for line in shown[2:]] == list(zip(map(str, paths), expected, strict=True))
 
@@ -109,8 +110,8 @@ def test_columns_count_by_their_names(
 def test_without_names_their_order_counts_and_that_is_said(
     shell: Shell, fitted_visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    nameless = property(lambda workspace: replace(RecordKind._of(workspace._fitted), columns=None))
-    monkeypatch.setattr(Workspace, "kind", nameless)
+    nameless = property(lambda model: replace(RecordKind._of(model._fitted), columns=None))
+    monkeypatch.setattr(MaxRR, "kind_", nameless)
     (tmp_path / "new.csv").write_text("a,b\n2.5,3\n")
     (tmp_path / "short.csv").write_text("a\n2.5\n")
     ended = shell("predict", fitted_visits, tmp_path / "new.csv", "--json")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from maxrr.unlearning import Bundle, Replay
-from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, copy_and_unlearn, kinds, receipt_file
 
 
@@ -44,15 +43,15 @@ def test_a_replay_of_the_present_state(shell: Shell, answered: Path) -> None:
 def test_exit_codes(
     shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch, result: str, code: int
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(Workspace, "replay", lambda *_: replayed(result, result))
+    monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed(result, result))
     shown = shell("replay", answered, "1", code=code).out
     assert f"outcome       {result}" in shown
     assert shown.endswith(f"{replayed(result, result)}\n")
     assert repr(replayed(result, result)) == f"<Replay: {result}>"
     assert shell("replay", answered, "1", "--json", code=code).json["holds"] is (code == 0)
-    monkeypatch.setattr(Workspace, "replay", lambda *_: replayed("not comparable here", result))
+    monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed("not comparable here", result))
     assert "the heads were solved again, from the stored features" in shell("replay", answered, "1", code=5).out
-    monkeypatch.setattr(Workspace, "replay", lambda *_: replayed("the receipt is false", result))
+    monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed("the receipt is false", result))
     assert "something that it says is not so" in shell("replay", answered, "1", code=4).out
 
 

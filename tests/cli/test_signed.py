@@ -8,7 +8,6 @@ import pytest
 
 from maxrr.evidence import Envelope, PublicKeys, SigningKey, make_key, rotate_key
 from maxrr.unlearning import HandedReceipt, replay_statement
-from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, copy_and_unlearn, kinds, receipt_file
 from tests.cli.test_replay import replayed
 from tests.plain_receipts import receipt
@@ -125,7 +124,7 @@ Answer = Callable[[str], None]
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
     def answers(result: str) -> None:
-        monkeypatch.setattr(Workspace, "replay", lambda *_: replayed(result))
+        monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed(result))
 
     return answers
 
@@ -155,7 +154,7 @@ def test_what_must_be_so_before_a_replay(
     def never(*_: object) -> None:
         raise AssertionError("the work was begun")
 
-    monkeypatch.setattr(Workspace, "replay", never)
+    monkeypatch.setattr("maxrr.unlearning.replaying.replay", never)
     replay, file = ("replay", answered, 1), tmp_path / "replay.json"
     assert "maxrr key new" in shell(*replay, "--statement", file, code=1).err
     assert "--statement" in shell(*replay, "--key", tmp_path / "key.pem", code=2).err

@@ -208,15 +208,15 @@ def test_a_workspace_made_in_python_is_worked_on_there_if_it_cannot_tell_how_its
     encoding = Encoding.from_json(json.dumps(DECLARED))
     records, _ = load(table, **how, encoding=encoding)  # type: ignore[arg-type]
     with Workspace.create(tmp_path / "ws", MaxRR.on_features(), records) as workspace:
-        workspace.unlearn(records.ids[0])
+        workspace.model.unlearn(records.ids[0])
     replay = ("replay", tmp_path / "ws", 1, "--source", table)
     for ended in (shell(*replay, code=1), shell(*replay, "--label", "state", code=2)):
         said = " ".join(ended.err.split())
         assert "was made in Python, and not told how its records are read" in said
-        assert "workspace.replay(receipt, records)" in said
+        assert "replay(receipt, workspace.model, records)" in said
     source = how | {"encoding": encoding.to_json(), "split_by": "subject"}
     with Workspace.create(tmp_path / "told", MaxRR.on_features(), records, source=source) as workspace:
-        workspace.unlearn(records.ids[0])
+        workspace.model.unlearn(records.ids[0])
     assert shell("replay", tmp_path / "told", 1, "--source", table, "--json").json["outcome"] == "identical"
 
 

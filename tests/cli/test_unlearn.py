@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.cli.options import Policy
-from maxrr.unlearning import Receipt
+from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.requests import KEEP, REFUSE, RETRAIN
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, kinds, model_of, receipt_file
@@ -154,9 +154,9 @@ def test_what_was_shown_is_what_is_done(shell: Shell, digits: Path, monkeypatch:
 def test_a_plan_that_is_stale_is_refused(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = kinds(digits)["free"][:2]
     with Workspace.open(digits, read_only=True) as reader:
-        plan = reader.plan([one])
+        plan = reader.model.plan([one])
     shell("unlearn", digits, "--ids", other, "--yes")
-    monkeypatch.setattr(Workspace, "plan", lambda *_, **__: plan)
+    monkeypatch.setattr(MaxRR, "plan", lambda *_, **__: plan)
     ended = shell("unlearn", digits, "--ids", one, "--yes", code=3)
     assert "Nothing was changed: plan again" in ended.err
     assert len(receipts_in(digits)) == 1

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from maxrr.data import Categories, DataError, Encoding, from_frame, load
-from maxrr.workspace.records import RecordKind
+from maxrr.unlearning import RecordKind
 
 N = 40
 BASE = {

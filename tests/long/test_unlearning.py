@@ -9,8 +9,9 @@ from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.data import load
 from maxrr.nets import LeNet5, embed, split, train
 from maxrr.svm import LinearSVM
-from maxrr.unlearning import MaxRR
+from maxrr.unlearning import MaxRR, replay
 from maxrr.workspace import Workspace
+from tests.workspace.problems import given
 
 EPOCHS, SEED = 2, 1
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # on some machines after so few epochs
@@ -113,7 +114,7 @@ def test_a_workspace_on_the_disk_ends_in_the_same_bytes(some, fitted, tmp_path):
     for ids, policy in ((others[:300], "keep-extractor"), (core[:5], "retrain"), (others[300:330], "keep-extractor")):
         model.unlearn(ids, core_policy=policy)
         with Workspace.open(tmp_path / "ws") as workspace:
-            receipt = workspace.unlearn(ids, core_policy=policy, records=some)
-            assert (workspace.model_hash_, receipt.bytes_claim) == (model.model_hash_, "identical")
+            receipt = given(workspace, some).model.unlearn(ids, core_policy=policy)
+            assert (workspace.model.model_hash_, receipt.bytes_claim) == (model.model_hash_, "identical")
     with Workspace.open(tmp_path / "ws", read_only=True) as workspace:
-        assert workspace.replay(receipt, some).outcome == "identical"
+        assert replay(receipt, workspace.model, some).outcome == "identical"

@@ -41,7 +41,7 @@ def published(tmp_path, workspace):
 
 
 def forget(workspace):
-    workspace.unlearn(workspace.model.influential_ids()[:1])
+    workspace.model.unlearn(workspace.model.influential_ids()[:1])
 
 
 def test_from_forgetting_to_the_next_export(workspace, published, tmp_path):
@@ -60,8 +60,8 @@ def test_from_forgetting_to_the_next_export(workspace, published, tmp_path):
     assert not served.reload()
     second = export(workspace, served_folder)
     assert served.reload()
-    assert np.allclose(served.predict_proba(SOME), workspace.predict_proba(SOME), rtol=0, atol=1e-6)
-    assert (served.requests, served.model_hash) == (workspace.status().requests, workspace.model_hash_)
+    assert np.allclose(served.predict_proba(SOME), workspace.model.predict_proba(SOME), rtol=0, atol=1e-6)
+    assert (served.requests, served.model_hash) == (workspace.status().requests, workspace.model.model_hash_)
     assert [each.id for each in workspace.exports() if not each.revoked] == [second.export]
     assert first.export in Revocations.of(workspace.folder).revoked
     assert second.export not in Revocations.of(workspace.folder).revoked

@@ -103,7 +103,7 @@ def test_a_workspace_that_knows_its_encoding_exports_it(tmp_path):
     model, source = MaxRR.on_features(), {"encoding": ENCODING.to_json()}
     with Workspace.create(tmp_path / "ws", model, RECORDS, source=source) as workspace:
         export(workspace, tmp_path / "model")
-        expected = workspace.predict(RECORDS.inputs[:12])
+        expected = workspace.model.predict(RECORDS.inputs[:12])
     names = np.array(RECORDS.class_names)
     for served in (load(tmp_path / "model"), snapshot(tmp_path / "ws")):
         assert served.predict(ASKED).tolist() == (names[expected] if expected.dtype.kind == "i" else expected).tolist()

@@ -26,9 +26,9 @@ def folder(tmp_path):
 
 
 def agree(served, workspace):
-    assert np.allclose(served.decision_function(SOME), workspace.decision_function(SOME), rtol=0, atol=1e-5)
-    assert np.allclose(served.predict_proba(SOME), workspace.predict_proba(SOME), rtol=0, atol=1e-5)
-    assert (served.model_hash, served.classes) == (workspace.model_hash_, workspace.head_classes)
+    assert np.allclose(served.decision_function(SOME), workspace.model.decision_function(SOME), rtol=0, atol=1e-5)
+    assert np.allclose(served.predict_proba(SOME), workspace.model.predict_proba(SOME), rtol=0, atol=1e-5)
+    assert (served.model_hash, served.classes) == (workspace.model.model_hash_, workspace.model._fitted.head_classes)
 
 
 def test_it_follows_a_workspace_that_somebody_works_in(folder):
@@ -36,7 +36,7 @@ def test_it_follows_a_workspace_that_somebody_works_in(folder):
         served = snapshot(folder)
         agree(served, workspace)
         assert (served.export, served.requests, served.reload()) == (None, 0, False)
-        workspace.unlearn(workspace.model.influential_ids()[:3], core_policy="keep-extractor")
+        workspace.model.unlearn(workspace.model.influential_ids()[:3], core_policy="keep-extractor")
         assert served.requests == 0
         assert (served.reload(), served.reload(), served.requests) == (True, False, 1)
         agree(served, workspace)
@@ -51,14 +51,14 @@ def test_and_not_another_that_takes_its_place(folder):
             with pytest.raises(WorkspaceError, match="holds another workspace now"):
                 served.reload()
             assert served.model_hash == before
-            other.unlearn(other.model.influential_ids()[:1], core_policy="keep-extractor")
+            other.model.unlearn(other.model.influential_ids()[:1], core_policy="keep-extractor")
 
 
 WRITER = """
 import sys
 from maxrr.workspace import Workspace
 with Workspace.open(sys.argv[1]) as workspace:
-    print(workspace.unlearn(workspace.model.influential_ids()[:1], core_policy="keep-extractor").number)
+    print(workspace.model.unlearn(workspace.model.influential_ids()[:1], core_policy="keep-extractor").number)
 """
 
 
@@ -95,7 +95,7 @@ def test_it_holds_no_record(folder):
     served = snapshot(folder)
     assert not any(len(table()) in array.shape or array.dtype.names for array in reachable(served._loaded))
     with Workspace.open(folder, read_only=True) as workspace:
-        assert any(len(table()) in array.shape for array in reachable(workspace._loaded))  # the search would find some
+        assert any(len(table()) in array.shape for array in reachable(workspace.model))  # the search would find some
 
 
 def test_a_network_of_ones_own_is_given(tmp_path):

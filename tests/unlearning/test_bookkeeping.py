@@ -33,7 +33,7 @@ PROBE = np.random.default_rng(9).normal(size=(5, WIDTH))
 # Where a request can fail, so that nothing has changed; and where it is done, and can only be interrupted.
 BEFORE = [
     (LinearSVM, "without"), (LinearSVM, "with_more"), (Tree, "change"), (Stones, "with_more"), (HeldRecords, "without"),
-    (forgetting, "make_receipt"), (forgetting, "with_receipt"), (HeldRecords, "owe"), (MaxRR, "_take_over"),
+    (forgetting, "make_receipt"), (forgetting, "with_receipt"), (HeldRecords, "owe"), (MaxRR, "_commit"),
 ]  # fmt: skip
 AFTER = [
     (Tree, "apply"), (LinearSVM, "erase"), (HeldRecords, "erase"), (Indexes, "erase_few"),
@@ -145,11 +145,11 @@ class Bookkeeping(RuleBasedStateMachine):
         where = data.draw(st.sampled_from([None, None, None, *BEFORE, *AFTER]), label="what fails")
         seen = []
         with ExitStack() as stack:
-            taken = self.model._take_over
-            if where != (MaxRR, "_take_over"):
+            taken = self.model._commit
+            if where != (MaxRR, "_commit"):
                 stack.enter_context(
                     mock.patch.object(
-                        self.model, "_take_over", lambda then, _: (seen.append(then.departures()), taken(then, _))
+                        self.model, "_commit", lambda then: (seen.append(then.after.departures()), taken(then))
                     )
                 )
             if where is not None:

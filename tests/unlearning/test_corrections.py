@@ -1,5 +1,6 @@
 """What a model equals after records were replaced, and after a class has gone."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from maxrr.unlearning import contradictions, replay
 from maxrr.workspace import Workspace
 from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
 from tests.unlearning.search import holds_bytes
+from tests.workspace.problems import given
 
 CORE = HashCore(0.5, key="house")
 
@@ -45,16 +47,16 @@ def test_a_core_record_may_become_one_of_a_class_that_was_added(here, tmp_path):
     new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
     with Workspace.create(tmp_path / "ws", fresh(CORE, first), first) as workspace:
         id_ = workspace.model.core_.ids[0]
-        workspace.add(third)
-        receipt = workspace.replace(id_, new, "kind 2", core_policy="retrain", records=first.join(third))
+        workspace.model.add(third)
+        receipt = given(workspace, first.join(third)).model.replace(id_, new, "kind 2", core_policy="retrain")
     assert receipt.guarantee == "exact-retrain"
     joined = first.join(third)
     inputs, labels = joined.inputs.copy(), joined.labels.copy()
     inputs[joined.rows([id_])], labels[joined.rows([id_])] = new, 2
     corrected = replace(joined, inputs=inputs, labels=labels)
     with Workspace.open(tmp_path / "ws") as workspace:
-        found = workspace.model
-        assert workspace.replay(receipt, corrected).outcome == "identical"
+        found = copy.deepcopy(workspace.model)
+        assert replay(receipt, workspace.model, corrected).outcome == "identical"
     core, free = corrected.select(found.core_.ids), corrected.without(found.core_.ids)
     never = fresh(CORE, corrected).fit(core.join(free.without(np.intersect1d(free.ids, third.ids))))
     never.add(third)

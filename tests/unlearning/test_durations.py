@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from maxrr.core import HashCore
 from maxrr.nets.training import warm_up
 from maxrr.unlearning import blueprint as blueprint_
+from maxrr.unlearning import fitting as model_
 from maxrr.unlearning import forgetting
-from maxrr.unlearning import model as model_
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.durations import Durations
 from tests.unlearning.problems import CORES, core_of, fresh, kinds, table, table_model

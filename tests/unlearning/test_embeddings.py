@@ -96,17 +96,17 @@ def test_a_workspace_of_embeddings(tmp_path, request, as_large):
         request.getfixturevalue("large")
     training = records(np.float16)
     with Workspace.create(tmp_path / "ws", MaxRR.on_features(), training) as workspace:
-        first = workspace.model_hash_
+        first = workspace.model.model_hash_
     with Workspace.open(tmp_path / "ws") as workspace:
-        assert workspace.model_hash_ == first
-        workspace.unlearn(IDS[:20])
+        assert workspace.model.model_hash_ == first
+        workspace.model.unlearn(IDS[:20])
     with Workspace.open(tmp_path / "ws") as workspace:
         oracle = MaxRR.on_features().fit(training.without(IDS[:20]))
-        assert workspace.model_hash_ == oracle.model_hash_
-        workspace.unlearn(subjects=[10])
+        assert workspace.model.model_hash_ == oracle.model_hash_
+        workspace.model.unlearn(subjects=[10])
         left = training.without(np.append(IDS[:20], training.of_subjects([10])))
-        assert workspace.model_hash_ == MaxRR.on_features().fit(left).model_hash_
-        assert workspace.predict_proba(training.inputs[:3]).shape == (3, 3)
+        assert workspace.model.model_hash_ == MaxRR.on_features().fit(left).model_hash_
+        assert workspace.model.predict_proba(training.inputs[:3]).shape == (3, 3)
     stored = b"".join(path.read_bytes() for path in (tmp_path / "ws").iterdir() if path.is_file())
     gone, held = (training.inputs[row].astype("<f2" if as_large else "<f4").tobytes() for row in (0, 200))
     assert gone not in stored

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from maxrr.data import DataError
-from maxrr.unlearning.model import as_dataset, column_names
+from maxrr.unlearning.given_records import as_dataset, column_names
 from tests.unlearning.problems import table, table_model
 
 X = np.arange(8.0).reshape(4, 2)

@@ -1,5 +1,6 @@
 """Nothing that is handed out is both writable and shared, nor does a model keep what it was given."""
 
+import copy
 import types
 from contextlib import suppress
 
@@ -15,6 +16,7 @@ from maxrr.nets import MLP, Recipe
 from maxrr.serving import export, load
 from maxrr.workspace import Workspace
 from tests.unlearning.problems import fresh, table
+from tests.workspace.problems import given
 
 RECORDS = table()
 MORE = table(count=4, seed=9).inputs
@@ -132,17 +134,25 @@ def test_what_a_model_hands_out_is_its_callers(made):
 def test_what_a_workspace_hands_out_is_its_callers(tmp_path):
     model = hashed()
     with Workspace.create(tmp_path / "ws", model, RECORDS) as workspace:
-        own = [workspace._model._state, vars(workspace._store)]
+        own = [workspace.model._state, vars(workspace._store)]
         assert list(shared([found for _, found in reachable(model._state, publicly=False)], own)) == []
-        names = "model", "source", "sources", "class_names", "head_classes", "kind"
-        handed = [getattr(workspace, name) for name in names]
-        handed += [workspace.status(), workspace.bundle(), workspace.ids_of("influential"), workspace.exports()]
-        handed += [workspace.plan(RECORDS.ids[:3], core_policy="keep-extractor")]
-        handed += [workspace.unlearn(RECORDS.ids[:1], core_policy="retrain", records=RECORDS), *workspace.receipts()]
-        values = workspace.model_with(RECORDS.without(RECORDS.ids[:1]))
-        workspace.replace(RECORDS.ids[1], MORE[0], core_policy="retrain", records=RECORDS)
+        handed = [workspace.source, workspace.sources, workspace.model.kind_, copy.deepcopy(workspace.model)]
+        handed += [
+            workspace.status(),
+            workspace.model.bundle(),
+            workspace.model.ids_of("influential"),
+            workspace.exports(),
+            workspace.find(id=RECORDS.ids[0]),
+        ]
+        handed += [workspace.model.plan(RECORDS.ids[:3], core_policy="keep-extractor")]
+        handed += [
+            given(workspace, RECORDS).model.unlearn(RECORDS.ids[:1], core_policy="retrain"),
+            *workspace.receipts(),
+        ]
+        values = given(workspace, RECORDS.without(RECORDS.ids[:1])).model._apart()
+        given(workspace, RECORDS).model.replace(RECORDS.ids[1], MORE[0], core_policy="retrain")
         handed += [values, workspace.status()]
-        assert list(shared(handed, [own, workspace._model._state, vars(workspace._store)])) == []
+        assert list(shared(handed, [own, workspace.model._state, vars(workspace._store)])) == []
         export(workspace, tmp_path / "out")
     served = load(tmp_path / "out")
     assert list(shared(served, vars(served._loaded))) == []

@@ -16,6 +16,7 @@ from maxrr.unlearning import replay
 from maxrr.workspace import Workspace, WorkspaceError
 from tests import hidden_networks as networks
 from tests.nets.test_probe import EACH_TIME_ANOTHER, FINE, records
+from tests.workspace.problems import given
 
 CORES = {
     "hash": HashCore(0.5, key="house"),
@@ -50,10 +51,10 @@ def test_what_comes_back_is_fitted_forgets_and_opens_with_the_same_predictions(k
     training = records(120)
     model = MaxRR(kind, HashCore(0.5, key="house"), epochs=2, device="cpu")
     with Workspace.create(tmp_path / "ws", model, training) as workspace:
-        workspace.unlearn(training.ids[:3], core_policy="retrain", records=training)
-        before, hash_ = workspace.model.decision_function(training), workspace.model_hash_
+        given(workspace, training).model.unlearn(training.ids[:3], core_policy="retrain")
+        before, hash_ = workspace.model.decision_function(training), workspace.model.model_hash_
     with Workspace.open(tmp_path / "ws", network=kind) as workspace:
-        assert workspace.model_hash_ == hash_
+        assert workspace.model.model_hash_ == hash_
         assert workspace.model.decision_function(training).tobytes() == before.tobytes()
 
 
@@ -150,7 +151,7 @@ def test_a_frozen_network_whose_table_is_another_does_not_open_or_load(tmp_path)
     same = copy.deepcopy(network)
     with Workspace.create(tmp_path / "ws", MaxRR(network, Frozen()), training) as workspace:
         export(workspace, tmp_path / "served", form="torch")
-        hash_ = workspace.model_hash_
+        hash_ = workspace.model.model_hash_
     network.places = network.places - 0.5
     with pytest.raises(WorkspaceError, match="other layers"):
         Workspace.open(tmp_path / "ws", network=network)
@@ -158,7 +159,7 @@ def test_a_frozen_network_whose_table_is_another_does_not_open_or_load(tmp_path)
         load(tmp_path / "served", network=network)
     load(tmp_path / "served", network=same)
     with Workspace.open(tmp_path / "ws", network=same) as workspace:
-        assert workspace.model_hash_ == hash_
+        assert workspace.model.model_hash_ == hash_
 
 
 def test_a_network_that_was_used_before_is_known_again_when_it_is_new(tmp_path):

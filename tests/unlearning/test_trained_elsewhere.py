@@ -227,11 +227,12 @@ def test_where_all_that_it_saw_is_here_others_are_added(as_dataset, here, tmp_pa
     later = np.setdiff1d(records.ids, IDS)[:9]
     seen = records.select(IDS[:6]) if as_dataset else IDS[:6]
     Workspace.create(tmp_path / "ws", frozen(pretrained_on=seen), records.without(later)).close()
-    with Workspace.open(tmp_path / "ws", network=frozen().network) as model:
+    with Workspace.open(tmp_path / "ws", network=frozen().network) as workspace:
+        model = workspace.model
         receipt = model.add(records.select(later))
         assert receipt.guarantee == "exact-refit"
         assert model.model_hash_ == frozen(pretrained_on=seen).fit(records).model_hash_
-        assert model.replay(receipt, records).outcome == Outcome.in_part
+        assert replay(receipt, model, records).outcome == Outcome.in_part
         assert model.unlearn(later[:2]).guarantee.startswith("exact")
         with pytest.raises(Refused):
             model.unlearn(IDS[:1])

@@ -14,6 +14,7 @@ from maxrr.unlearning import Bundle, Receipt, contradictions, replay
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell
 from tests.unlearning.problems import fresh, table
+from tests.workspace.problems import given
 
 CORE = HashCore(0.4, key="house")
 WEIGHTS = {"kind 1": 7.5}
@@ -67,16 +68,16 @@ def test_a_replaced_record_keeps_its_weight():
 def test_a_workspace_keeps_them_and_a_replay_uses_them(tmp_path):
     records = weighted()
     with Workspace.create(tmp_path / "ws", fresh(CORE, records, class_weight=WEIGHTS), records) as workspace:
-        first = workspace.model_hash_
+        first = workspace.model.model_hash_
     with Workspace.open(tmp_path / "ws") as workspace:
-        assert workspace.model_hash_ == first
+        assert workspace.model.model_hash_ == first
         assert workspace.model.class_weight == WEIGHTS
         influential = kinds(workspace.model)[1]
-        receipt = workspace.unlearn(influential[:3])
+        receipt = workspace.model.unlearn(influential[:3])
         left = records.without(influential[:3])
-        assert workspace.model_hash_ == fresh(CORE, records, class_weight=WEIGHTS).fit(left).model_hash_
+        assert workspace.model.model_hash_ == fresh(CORE, records, class_weight=WEIGHTS).fit(left).model_hash_
         status = workspace.status()
-        workspace.bundle().save(tmp_path / "bundle")
+        workspace.model.bundle().save(tmp_path / "bundle")
     assert replay(receipt, Bundle.load(tmp_path / "bundle"), left).outcome == "identical"
     assert (status.class_weight, status.weighted_records) == (WEIGHTS, True)
     assert "weights         kind 1 7.5, every record its own" in str(status)
@@ -191,12 +192,12 @@ def test_a_class_that_comes_back_weighs_what_it_did(in_a_workspace, tmp_path):
     frozen = MaxRR.on_features(class_weight=WEIGHTS)
     if in_a_workspace:
         with Workspace.create(tmp_path / "ws", frozen, records) as workspace:
-            workspace.unlearn(gone)
+            workspace.model.unlearn(gone)
         with Workspace.open(tmp_path / "ws") as workspace:
-            workspace.add(back)
-            found = workspace.model_hash_
-            workspace.refit(joined(records.without(gone), back))
-            again = workspace.model_hash_
+            workspace.model.add(back)
+            found = workspace.model.model_hash_
+            given(workspace, joined(records.without(gone), back)).model.refit()
+            again = workspace.model.model_hash_
     else:
         model = frozen.fit(records)
         model.unlearn(gone)
@@ -254,23 +255,23 @@ def test_a_workspace_is_fitted_again_after_a_weighted_class_is_forgotten(verb, t
     gone, back = forgotten_and_back(records)
     left = records.without(gone)
     with Workspace.create(tmp_path / "ws", MaxRR.on_features(class_weight=WEIGHTS), records) as workspace:
-        workspace.unlearn(gone)
+        workspace.model.unlearn(gone)
         (kept,) = workspace.status().class_weight
     with Workspace.open(tmp_path / "ws") as workspace:
         if verb == "fit with the class":
-            workspace.fit(joined(left, back))
+            workspace.model.fit(joined(left, back))
         elif verb == "fit":
-            workspace.fit(left)
+            workspace.model.fit(left)
         else:
-            workspace.refit(left)
+            given(workspace, left).model.refit()
         if "add" in verb:
-            workspace.add(back)
+            workspace.model.add(back)
         if verb.endswith("add, refit"):
-            workspace.refit(joined(left, back))
+            given(workspace, joined(left, back)).model.refit()
         here = joined(left, back) if "add" in verb or "class" in verb else left
         assert workspace.status().class_weight == ({kept: 7.5} if here is left else WEIGHTS)
         oracle = MaxRR.on_features(class_weight=WEIGHTS).fit(here)
-        assert workspace.model_hash_ == oracle.model_hash_
+        assert workspace.model.model_hash_ == oracle.model_hash_
 
 
 def joined(one, other):

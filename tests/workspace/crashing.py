@@ -35,6 +35,7 @@ from tests.workspace.problems import (
     copied,
     facts,
     found,
+    given,
     history_in,
     kinds,
     named,
@@ -57,15 +58,15 @@ OTHER = fresh(HashCore(0.3, key="other"), RECORDS, MLP(5, 3, hidden=(6,)), epoch
 def acts(core, influential, free):
     """What is done to an open workspace, by name, and the ids of records that are gone afterwards."""
     return {
-        "untouched": (lambda w: w.unlearn(free[:2]), free[:2]),
-        "refit": (lambda w: w.unlearn(influential[:2]), influential[:2]),
-        "retrain": (lambda w: w.unlearn(core[:2], core_policy="retrain", records=RECORDS), core[:2]),
-        "keep": (lambda w: w.unlearn(core[:2], core_policy="keep-extractor"), core[:2]),
-        "replace": (lambda w: w.replace(str(free[0]), NEW), free[:1]),
-        "add": (lambda w: w.add(ADDED, source={"name": "later"}), []),
+        "untouched": (lambda w: w.model.unlearn(free[:2]), free[:2]),
+        "refit": (lambda w: w.model.unlearn(influential[:2]), influential[:2]),
+        "retrain": (lambda w: given(w, RECORDS).model.unlearn(core[:2], core_policy="retrain"), core[:2]),
+        "keep": (lambda w: w.model.unlearn(core[:2], core_policy="keep-extractor"), core[:2]),
+        "replace": (lambda w: w.model.replace(str(free[0]), NEW), free[:1]),
+        "add": (lambda w: w.model.add(ADDED, source={"name": "later"}), []),
         "each free": (lambda w: w.unlearn_each([free[:1], free[1:3]]), free[:3]),
         "each": (lambda w: w.unlearn_each([free[:1], influential[:1]]), [free[0], influential[0]]),
-        "fit again": (lambda w: w.fit(RECORDS.without(free[:1]), OTHER), free[:1]),
+        "fit again": (lambda w: w.model.fit(RECORDS.without(free[:1]), OTHER), free[:1]),
         "finish": (lambda w: None, free[:2]),  # opening does it
     }  # fmt: skip
 
@@ -101,14 +102,14 @@ class Scenario:
         with Workspace.open(copied(self.template, self.place / name), signing_key=self.key) as workspace:
             act(workspace)
             first = facts(workspace, RECORDS)
-            workspace.unlearn(self.next, core_policy="keep-extractor")
+            workspace.model.unlearn(self.next, core_policy="keep-extractor")
             return first, hashes(workspace)
 
     def leave_unfinished(self, gone):
         """A request that was committed, with nothing of it purged, and rubbish of others who were killed."""
         run_killed(
             self.template,
-            lambda workspace: workspace.unlearn(gone, core_policy="keep-extractor"),
+            lambda workspace: workspace.model.unlearn(gone, core_policy="keep-extractor"),
             1,
             self.key,
             only={"overwrite"},
@@ -147,7 +148,7 @@ class Scenario:
             assert seen in (self.old, self.new), f"neither the old nor the new state at point {point}"
             counts = seen == self.new
             assert not counts or not found(self.needles, folder), f"not purged at point {point}"
-            workspace.unlearn(self.next, core_policy="keep-extractor")
+            workspace.model.unlearn(self.next, core_policy="keep-extractor")
             assert hashes(workspace) == (self.new_next if counts else self.old_next), f"goes on at point {point}"
         assert set(contents(folder)) == belongs(folder), f"strays at point {point}"
         return counts
@@ -155,7 +156,7 @@ class Scenario:
 
 def hashes(workspace):
     """In short, what is in a workspace."""
-    return workspace.model_hash_, workspace.content_hash_, workspace.status().requests
+    return workspace.model.model_hash_, workspace.model.content_hash_, workspace.status().requests
 
 
 class Creation:

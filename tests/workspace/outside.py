@@ -17,7 +17,7 @@ from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_r
 from tests.cases import THOROUGH
 from tests.unlearning.problems import table
 from tests.workspace.disk import files_below, put
-from tests.workspace.problems import found, named, needles, receipt_facts
+from tests.workspace.problems import forgotten_but_here, found, holds, named, needles, receipt_facts
 
 KEY = SigningKey.generate()
 RECORDS = named(table(60))
@@ -37,23 +37,23 @@ def created(folder, key):
 
 
 def forget(workspace):
-    return workspace.unlearn(workspace.ids_of("free")[:1])
+    return workspace.model.unlearn(workspace.model.ids_of("free")[:1])
 
 
 def shape(workspace):
-    return workspace.unlearn(workspace.ids_of("influential")[:1])
+    return workspace.model.unlearn(workspace.model.ids_of("influential")[:1])
 
 
 def rectify(workspace):
-    return workspace.replace(str(workspace.ids_of("influential")[1]), NEW)
+    return workspace.model.replace(str(workspace.model.ids_of("influential")[1]), NEW)
 
 
 def add(workspace):
-    return workspace.add(ADDED)
+    return workspace.model.add(ADDED)
 
 
 def several(workspace):
-    return workspace.unlearn_each([workspace.ids_of("free")[:1], workspace.ids_of("free")[1:3]])
+    return workspace.unlearn_each([workspace.model.ids_of("free")[:1], workspace.model.ids_of("free")[1:3]])
 
 
 def export(workspace):
@@ -71,10 +71,11 @@ ACTS = {act.__name__: act for act in (forget, shape, rectify, add, several)}
 def facts(workspace):
     """All that can be seen of a workspace but when it was done."""
     return {
-        "model": workspace.model_hash_, "content": workspace.content_hash_, "requests": workspace.status().requests,
-        "records": workspace.status().records, "held": workspace.holds(EVER).tolist(),
-        "forgotten": workspace.forgotten(EVER).tolist(), "free": workspace.ids_of("free").tolist(),
-        "scores": workspace.decision_function(RECORDS).tobytes(),
+        "model": workspace.model.model_hash_, "content": workspace.model.content_hash_,
+        "requests": workspace.status().requests,
+        "records": workspace.status().records, "held": holds(workspace, EVER).tolist(),
+        "forgotten": workspace.model.has_forgotten(EVER).tolist(), "free": workspace.model.ids_of("free").tolist(),
+        "scores": workspace.model.decision_function(RECORDS).tobytes(),
         "receipts": [receipt_facts(receipt) for receipt in workspace.receipts()],
         "exports": [(each.path, each.out_of_date, each.revoked, each.replaced) for each in workspace.exports()],
     }  # fmt: skip
@@ -114,7 +115,7 @@ def looked(look):
 
 def read(folder, key):
     with Workspace.open(folder, read_only=True) as workspace:
-        seen, back = facts(workspace), workspace.forgotten_but_here()
+        seen, back = facts(workspace), forgotten_but_here(workspace)
     if back:
         raise WorkspaceError(f"{back} forgotten records are here")
     if overview(folder).status.requests != seen["requests"]:
@@ -132,7 +133,7 @@ def opened(folder, key):
 def known_of(workspace):
     """What may stand in a file of each record that is held, by its id."""
     model = workspace.model
-    return {id_: needles(model, RECORDS, id_) for id_ in RECORDS.ids[workspace.holds(RECORDS.ids)].tolist()}
+    return {id_: needles(model, RECORDS, id_) for id_ in RECORDS.ids[holds(workspace, RECORDS.ids)].tolist()}
 
 
 def secrets_of(before, after):

@@ -157,7 +157,35 @@ def cases():
 
 def fixed_key():
     """Models made under this have the same key, so that their receipts can be compared."""
-    return mock.patch("maxrr.unlearning.model.secrets", SimpleNamespace(token_bytes=lambda count: b"k" * count))
+    return mock.patch("maxrr.unlearning.fitting.secrets", SimpleNamespace(token_bytes=lambda count: b"k" * count))
+
+
+def given(workspace, records):
+    """The workspace, to which raw records are given whenever it asks for them."""
+    workspace._keeper.records = lambda: records
+    return workspace
+
+
+def like(workspace, model):
+    """The live model of a workspace, to be fitted with the parameters of another."""
+    return workspace.model.set_params(**model.get_params(deep=False))
+
+
+def as_in_memory(workspace, records):
+    """The same model in memory, with its raw records, which may go on by itself."""
+    model = given(workspace, records).model._apart()
+    model._detached = False
+    return model
+
+
+def holds(workspace, ids):
+    """Which of some records are here."""
+    return np.isin(ids, workspace.model.ids_of())
+
+
+def forgotten_but_here(workspace):
+    """How many records are here whose ids were forgotten."""
+    return int(workspace.model.has_forgotten(workspace.model.ids_of()).sum())
 
 
 def kinds(model):
@@ -209,7 +237,7 @@ def model_facts(model, dataset):
 
 def facts(workspace, dataset):
     """All that can be seen of a workspace."""
-    return model_facts(workspace._model, dataset) | {"receipts": [receipt_facts(each) for each in workspace.receipts()]}
+    return model_facts(workspace.model, dataset) | {"receipts": [receipt_facts(each) for each in workspace.receipts()]}
 
 
 def reopened(folder, dataset, network=None):

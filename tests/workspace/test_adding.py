@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from maxrr.data import DataError
 from maxrr.errors import WorkspaceError
-from maxrr.unlearning import Receipt
+from maxrr.unlearning import replay
 from maxrr.workspace import Commit, Workspace, overview
 from tests.unlearning.problems import core_of, fresh, joined, table
 from tests.workspace.problems import (
@@ -19,6 +19,8 @@ from tests.workspace.problems import (
     contents,
     facts,
     fixed_key,
+    given,
+    holds,
     kinds,
     model_facts,
     named,
@@ -37,9 +39,9 @@ def test_adding_is_that_of_the_model_in_memory(case, tmp_path):
         workspace = Workspace.create(tmp_path / "ws", model, records)
     with workspace:
         for verb in (lambda each: each.add(new), lambda each: each.unlearn(new.ids[:2])):
-            receipts = verb(inside), verb(workspace)
+            receipts = verb(inside), verb(workspace.model)
             assert receipts[0].added == receipts[1].added
-            assert model_facts(workspace._model, records) == model_facts(inside, records)
+            assert model_facts(workspace.model, records) == model_facts(inside, records)
         before = facts(workspace, records)
         status = workspace.status()
         assert (status.added_since_fit, status.waiting_for_fit) == (3, len(inside._fitted.waiting))
@@ -62,25 +64,25 @@ def test_records_may_have_the_classes_in_another_order_than_they_were_added_in(n
     model = fresh(HASHED, table(), epochs=1)
     with Workspace.create(tmp_path / "ws", model, first) as workspace:
         for day in days:
-            receipt = workspace.add(day)
-        assert workspace.kind.class_names == names
+            receipt = workspace.model.add(day)
+        assert workspace.model.kind_.class_names == names
         for join in joins[1:]:
-            assert workspace.replay(receipt, join).outcome == "identical"
+            assert replay(receipt, workspace.model, join).outcome == "identical"
         core = workspace.model.core_.ids[:1]
-        workspace.unlearn(core, core_policy="retrain", records=joins[2])
-        workspace.refit(joins[1])
+        given(workspace, joins[2]).model.unlearn(core, core_policy="retrain")
+        given(workspace, joins[1]).model.refit()
         never = clone(workspace.model).fit(joins[0].without(core))
-        assert (workspace.model_hash_, workspace.content_hash_) == (never.model_hash_, never.content_hash_)
+        assert (workspace.model.model_hash_, workspace.model.content_hash_) == (never.model_hash_, never.content_hash_)
         swapped = replace(joins[0], class_names=(names[1], names[0], *names[2:]))
         with pytest.raises(DataError, match="differ from those in this data"):
-            workspace.refit(swapped)
+            given(workspace, swapped).model.refit()
 
 
 def test_rows_are_appended_and_the_rest_is_not_written_again(workspace, folder, records):
     """Unless what arrives needs other rows, such as longer ids."""
     (rows,) = folder.glob("rows-*")
     before = rows.read_bytes()
-    workspace.add(named(NEWCOMERS) if records.ids.dtype.kind == "U" else NEWCOMERS)
+    workspace.model.add(named(NEWCOMERS) if records.ids.dtype.kind == "U" else NEWCOMERS)
     assert rows.read_bytes()[: len(before)] == before
     assert len(rows.read_bytes()) == len(before) * 85 // 80
 
@@ -90,11 +92,13 @@ def test_wider_ids_make_another_table(tmp_path):
     with Workspace.create(tmp_path / "ws", model, records) as workspace:
         new = named(NEWCOMERS)
         long = np.array([f"{id_} with a longer name" for id_ in new.ids])
-        workspace.add(new.inputs, [new.class_names[label] for label in new.labels], ids=long, subjects=new.subjects)
+        workspace.model.add(
+            new.inputs, [new.class_names[label] for label in new.labels], ids=long, subjects=new.subjects
+        )
         before = facts(workspace, records)
-        workspace.unlearn(long[:1])
-        assert workspace.holds(long).tolist() == [False, True, True, True, True]
-        assert workspace.forgotten(long).tolist() == [True, False, False, False, False]
+        workspace.model.unlearn(long[:1])
+        assert holds(workspace, long).tolist() == [False, True, True, True, True]
+        assert workspace.model.has_forgotten(long).tolist() == [True, False, False, False, False]
     assert before["late"][0] == sorted(long.tolist())
     assert Commit.last(tmp_path / "ws").requests == 2
 
@@ -102,36 +106,36 @@ def test_wider_ids_make_another_table(tmp_path):
 def test_where_records_come_from_is_kept_for_each_addition(folder, records):
     with Workspace.open(folder) as workspace:
         first = workspace.sources
-        workspace.add(NEWCOMERS.select(NEWCOMERS.ids[:2]), source={"name": "monday"})
-        workspace.add(NEWCOMERS.select(NEWCOMERS.ids[2:]))
+        workspace.model.add(NEWCOMERS.select(NEWCOMERS.ids[:2]), source={"name": "monday"})
+        workspace.model.add(NEWCOMERS.select(NEWCOMERS.ids[2:]))
         assert workspace.sources == (*first, {"name": "monday"})
     with Workspace.open(folder) as workspace:
         assert workspace.sources == (*first, {"name": "monday"})
         assert workspace.status().added_sources == [{"name": "monday"}]
         everyone = joined(records, NEWCOMERS)
-        workspace.refit(everyone)
+        given(workspace, everyone).model.refit()
         assert workspace.sources == (*first, {"name": "monday"})
-        workspace.fit(everyone, source={"name": "all"})
+        workspace.model.fit(everyone, source={"name": "all"})
         assert workspace.sources == ({"name": "all"},)
 
 
 def test_a_refit_is_a_fit_of_what_is_here(workspace, records):
     everyone = joined(records, NEWCOMERS)
     core = kinds(workspace.model)[0]
-    workspace.add(NEWCOMERS)
+    workspace.model.add(NEWCOMERS)
     gone = [core[0], NEWCOMERS.ids[0]]
-    workspace.unlearn(gone, core_policy="keep-extractor")
+    workspace.model.unlearn(gone, core_policy="keep-extractor")
     assert core_of(workspace.model).tolist() == core[1:].tolist()
     with pytest.raises(DataError, match="not in this data"):
-        workspace.refit(records)
-    workspace.refit(everyone)
+        given(workspace, records).model.refit()
+    given(workspace, everyone).model.refit()
     status = workspace.status()
     assert (status.added_since_fit, status.core_left_in_extractor, status.requests) == (0, 0, 2)
-    assert workspace.model_hash_ == clone(workspace.model).fit(everyone.without(gone)).model_hash_
+    assert workspace.model.model_hash_ == clone(workspace.model).fit(everyone.without(gone)).model_hash_
     left = everyone.without(gone).ids
     assert core_of(workspace.model).tolist() == np.sort(left[HASHED.is_core(left)]).tolist()
     with pytest.raises(DataError, match="must not come back"):
-        workspace.add(NEWCOMERS.select(NEWCOMERS.ids[:1]))
+        workspace.model.add(NEWCOMERS.select(NEWCOMERS.ids[:1]))
 
 
 def test_in_memory_too(records):
@@ -147,7 +151,7 @@ def test_in_memory_too(records):
 
 
 def test_nothing_is_left_of_an_addition_that_failed(workspace, folder, monkeypatch):
-    before, state = contents(folder), workspace.model_hash_
+    before, state = contents(folder), workspace.model.model_hash_
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")
@@ -155,16 +159,16 @@ def test_nothing_is_left_of_an_addition_that_failed(workspace, folder, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("maxrr.workspace.store.write_atomically", full)
         with pytest.raises(OSError, match="No space"):
-            workspace.add(NEWCOMERS)
-    assert (contents(folder), workspace.model_hash_) == (before, state)
-    assert workspace.add(NEWCOMERS).number == 1
+            workspace.model.add(NEWCOMERS)
+    assert (contents(folder), workspace.model.model_hash_) == (before, state)
+    assert workspace.model.add(NEWCOMERS).number == 1
 
 
 def test_threads_add_and_predict_together(workspace, records):
     parts = [NEWCOMERS.select([id_]) for id_ in NEWCOMERS.ids]
     with ThreadPoolExecutor(4) as pool:
-        done = [pool.submit(workspace.add, part) for part in parts]
-        asked = [pool.submit(workspace.decision_function, records) for _ in range(6)]
+        done = [pool.submit(workspace.model.add, part) for part in parts]
+        asked = [pool.submit(workspace.model.decision_function, records) for _ in range(6)]
         numbers = sorted(each.result().number for each in done)
         assert all(len(each.result()) == len(records) for each in asked)
     assert numbers == [1, 2, 3, 4, 5]
@@ -173,32 +177,32 @@ def test_threads_add_and_predict_together(workspace, records):
 
 def test_who_only_reads_can_plan_it_and_not_do_it(folder):
     with Workspace.open(folder, read_only=True) as reader:
-        assert reader.plan_add(NEWCOMERS).added == 5
+        assert reader.model.plan_add(NEWCOMERS).added == 5
         with pytest.raises(WorkspaceError, match="for reading only"):
-            reader.add(NEWCOMERS)
+            reader.model.add(NEWCOMERS)
 
 
 def test_somebody_of_whom_no_record_is_left_is_remembered(folder, records):
     person = int(records.subjects[0])
     with Workspace.open(folder) as workspace:
-        receipt = workspace.unlearn(subjects=[person], core_policy="keep-extractor")
+        receipt = workspace.model.unlearn(subjects=[person], core_policy="keep-extractor")
         ids = records.ids[records.subjects == records.subjects[10]]
-        one, last = (workspace.unlearn(some, core_policy="keep-extractor") for some in (ids[:1], ids[1:]))
+        one, last = (workspace.model.unlearn(some, core_policy="keep-extractor") for some in (ids[:1], ids[1:]))
     assert (len(receipt.subject_tombstones), one.subject_tombstones, len(last.subject_tombstones)) == (1, None, 1)
     with Workspace.open(folder) as workspace:
         for who, number in ((person, 1), (int(records.subjects[10]), 3)):
             words = rf"{who} was forgotten on {receipt.time[:10]} \(receipt {number}\)"
             with pytest.raises(ValueError, match=words):
-                workspace.plan(subjects=[who])
-        assert workspace.names_person(Receipt.from_json(receipt.to_json()), person)
-        assert not workspace.names_person(last, person)
+                workspace.model.plan(subjects=[who])
+        assert workspace.find(subject=person).receipts == {1: "forgotten"}
+        assert last.number not in workspace.find(subject=person).receipts
         with pytest.raises(ValueError, match="Nothing else of the request is done: leave them out"):
-            workspace.plan(subjects=[person, int(records.subjects[20])])
+            workspace.model.plan(subjects=[person, int(records.subjects[20])])
         # Somebody who comes back with other records is here again.
         back = NEWCOMERS.select(NEWCOMERS.ids[:1])
-        workspace.add(back.inputs, ["kind 0"], ids=back.ids, subjects=[person])
-        assert workspace.is_about(person)
-        assert workspace.plan(subjects=[person]).requested == 1
-        workspace.fit(records.without(np.concatenate([ids, records.ids[records.subjects == person]])))
+        workspace.model.add(back.inputs, ["kind 0"], ids=back.ids, subjects=[person])
+        assert workspace.find(subject=person).here
+        assert workspace.model.plan(subjects=[person]).requested == 1
+        workspace.model.fit(records.without(np.concatenate([ids, records.ids[records.subjects == person]])))
         with pytest.raises(ValueError, match=r"was forgotten on .* \(receipt 3\)"):
-            workspace.plan(subjects=[int(records.subjects[10])])
+            workspace.model.plan(subjects=[int(records.subjects[10])])

@@ -15,6 +15,7 @@ from tests.workspace.problems import (
     contents,
     facts_of,
     found,
+    given,
     history_in,
     kinds,
     needles,
@@ -49,22 +50,22 @@ def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
     aside = kept._fitted.set_aside
     assert aside == set_aside_of(kept._fitted.key, test) == aside_in(kept.folder)
     core, _, free = kinds(kept.model)
-    kept.unlearn(free[:1])
+    kept.model.unlearn(free[:1])
     assert aside_in(kept.folder) == aside
-    kept.unlearn(core[:1], core_policy="retrain", records=training)
-    kept.refit(training)
+    given(kept, training).model.unlearn(core[:1], core_policy="retrain")
+    given(kept, training).model.refit()
     assert aside_in(kept.folder) == aside
-    assert kept.model_with(training)._fitted.set_aside == aside
+    assert given(kept, training).model._apart()._fitted.set_aside == aside
     training = training.without([*free[:1], *core[:1]])
-    kept.fit(training, test=test.select(test.ids[:4]))
+    kept.model.fit(training, test=test.select(test.ids[:4]))
     assert aside_in(kept.folder) == set_aside_of(kept._fitted.key, test.select(test.ids[:4]))
-    kept.fit(training)
+    kept.model.fit(training)
     assert aside_in(kept.folder) is None
 
 
 def test_a_request_that_only_erases_still_is_one_frame(kept):
     """What was set aside is compared by its value, and is no reason to write the whole state."""
-    kept.unlearn(kinds(kept.model)[2][:1])
+    kept.model.unlearn(kinds(kept.model)[2][:1])
     assert [frame.base is None for frame in frames_in(history_in(kept.folder))] == [False, True]
 
 
@@ -109,13 +110,13 @@ def test_what_is_of_another_kind_is_damage(kept, wrong):
 
 @pytest.fixture
 def receipt(workspace):
-    return workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+    return workspace.model.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
 
 
 def audited(workspace, receipt, records):
     """How many audits of a receipt there were, for one who audits it now, while nobody works there."""
     with Workspace.open(workspace.folder, read_only=True) as reader:
-        model = reader.model_with(records)
+        model = given(reader, records).model._apart()
     workspace.close()
     return count_audit(model, receipt.digest)
 
@@ -123,28 +124,19 @@ def audited(workspace, receipt, records):
 def test_audits_are_counted_by_receipt_whoever_makes_them(workspace, records, receipt):
     assert [audited(workspace, receipt, records) for _ in range(3)] == [0, 1, 2]
     with Workspace.open(workspace.folder) as workspace:
-        other = workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+        other = workspace.model.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
         assert audited(workspace, other, records) == 0
-    with Workspace.open(workspace.folder) as workspace:
-        workspace.refit(records)
-        model = workspace.model_with(records)
+    with Workspace.open(workspace.folder, records=lambda: records) as workspace:
+        workspace.model.refit()
+        model = workspace.model._apart()
         assert count_audit(model, receipt.digest) == 3
         assert count_audit(copy.deepcopy(model), receipt.digest) == 4
     assert count_audit(model, receipt.digest) == 5
     assert audited(workspace, receipt, records) == 6
 
 
-def test_a_request_to_a_copy_is_none_of_the_workspace(workspace, records):
-    """Its receipt has the number that the workspace gives to the next one."""
-    ids = kinds(workspace.model)[0][:2]
-    model = workspace.model_with(records)
-    assert count_audit(model, model.unlearn(ids[:1], core_policy="keep-extractor").digest) == 0
-    own = workspace.unlearn(ids[:1], core_policy="keep-extractor")
-    assert audited(workspace, own, records) == 0
-
-
 def test_of_audits_that_end_at_once_none_is_lost(workspace, records, receipt):
-    models, counted = [workspace.model_with(records) for _ in range(8)], []
+    models, counted = [given(workspace, records).model._apart() for _ in range(8)], []
     threads = [
         threading.Thread(target=lambda model=model: counted.append(count_audit(model, receipt.digest)))
         for model in models
@@ -161,7 +153,7 @@ def test_of_audits_that_end_at_once_none_is_lost(workspace, records, receipt):
 @pytest.mark.parametrize("how", ["read only", "in use", "gone"])
 def test_an_audit_that_cannot_be_noted_is_not_lost(workspace, records, receipt, tmp_path, monkeypatch, how):
     with Workspace.open(workspace.folder, read_only=True) as reader:
-        model = reader.model_with(records)
+        model = given(reader, records).model._apart()
     earlier = 0
     monkeypatch.setattr(folder, "PATIENCE", 0.0)
     if how == "read only":

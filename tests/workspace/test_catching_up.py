@@ -18,6 +18,7 @@ from tests.workspace.problems import (
     contents,
     copied,
     facts,
+    forgotten_but_here,
     found,
     history_in,
     kinds,
@@ -42,7 +43,7 @@ def copies(template, tmp_path, records, key):
     newer = copied(template("hash"), tmp_path / "newer")
     with Workspace.open(newer, signing_key=key) as workspace:
         _core, influential, free = kinds(workspace.model)
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         older = copied(newer, tmp_path / "older")
         gone = [free[1].item(), influential[0].item(), free[2].item()]
         known = {
@@ -50,11 +51,11 @@ def copies(template, tmp_path, records, key):
             for id_ in [*gone, free[3].item()]
             for what, needle in needles(workspace.model, records, id_).items()
         }
-        workspace.unlearn(free[1:2])
+        workspace.model.unlearn(free[1:2])
         workspace.unlearn_each([influential[:1], free[2:3]])
-        workspace.replace(free[3].item(), NEW)
-        workspace.add(NEWCOMERS)
-        workspace.unlearn(NEWCOMERS.ids[:1], core_policy="keep-extractor")
+        workspace.model.replace(free[3].item(), NEW)
+        workspace.model.add(NEWCOMERS)
+        workspace.model.unlearn(NEWCOMERS.ids[:1], core_policy="keep-extractor")
     return older, newer, known
 
 
@@ -85,8 +86,8 @@ def test_it_forgets_whom_the_newer_receipts_name(copies, records, key, given):
         assert workspace.status().records == before - 4
         assert found(known, older) == set()
         assert [each.number for each in workspace.receipts()] == list(range(1, 9))
-        assert workspace.forgotten([NEWCOMERS.ids[0], NEWCOMERS.ids[1]]).tolist() == [True, False]
-        assert (workspace.older_than_seen, workspace.forgotten_but_here()) == (0, 0)
+        assert workspace.model.has_forgotten([NEWCOMERS.ids[0], NEWCOMERS.ids[1]]).tolist() == [True, False]
+        assert (workspace.older_than_seen, forgotten_but_here(workspace)) == (0, 0)
         after = facts(workspace, records)
     assert receipts_in(older)[:7] == receipts
     assert reopened(older, records) == after
@@ -104,7 +105,7 @@ def test_what_is_not_newer_or_not_of_this_workspace_is_refused(copies, template,
     aside = copied(older, tmp_path / "aside")
     with quietly(aside, signing_key=key) as workspace:
         for _ in range(3):
-            workspace.unlearn(kinds(workspace.model)[2][-1:])
+            workspace.model.unlearn(kinds(workspace.model)[2][-1:])
     with quietly(newer, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="it is not newer"):
         workspace.catch_up(older)
     with (
@@ -147,14 +148,14 @@ def test_where_nobody_here_was_forgotten_only_the_receipts_are_taken(template, t
     newer = copied(template("hash"), tmp_path / "newer")
     older = copied(newer, tmp_path / "older")
     with Workspace.open(newer, signing_key=key) as workspace:
-        workspace.add(NEWCOMERS)
-        workspace.unlearn(NEWCOMERS.ids[:1], core_policy="keep-extractor")
+        workspace.model.add(NEWCOMERS)
+        workspace.model.unlearn(NEWCOMERS.ids[:1], core_policy="keep-extractor")
     with quietly(older, signing_key=key) as workspace:
         before = workspace.status().records
         assert workspace.catch_up(newer) is None
         assert (workspace.status().records, workspace.status().requests) == (before, 2)
-        assert workspace.unlearn(kinds(workspace.model)[2][:1]).number == 3
-        assert workspace.forgotten(NEWCOMERS.ids[:2]).tolist() == [True, False]
+        assert workspace.model.unlearn(kinds(workspace.model)[2][:1]).number == 3
+        assert workspace.model.has_forgotten(NEWCOMERS.ids[:2]).tolist() == [True, False]
 
 
 def test_a_key_that_came_later_has_to_be_named(copies, key):
@@ -162,7 +163,7 @@ def test_a_key_that_came_later_has_to_be_named(copies, key):
         return
     older, newer, _ = copies
     with quietly(newer, signing_key=LATER) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][-1:])
+        workspace.model.unlearn(kinds(workspace.model)[2][-1:])
     another = copied(older, older.with_name("another"))
     with (
         quietly(older, signing_key=key) as workspace,
@@ -183,9 +184,9 @@ def test_receipts_of_another_workspace_are_not_a_newer_copy(template, tmp_path, 
     with Workspace.open(older) as workspace:
         model = workspace.model
     with Workspace.create(tmp_path / "other", clone(model), table(), signing_key=key) as other:
-        other.unlearn(kinds(other.model)[2][:1])
+        other.model.unlearn(kinds(other.model)[2][:1])
     with Workspace.open(newer, signing_key=key) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:2])
+        workspace.model.unlearn(kinds(workspace.model)[2][:2])
     file, before = history_in(tmp_path / "other"), contents(older)
     forged, resealed = tmp_path / "forged", copied(newer, tmp_path / "resealed")
     forged.mkdir()
@@ -215,10 +216,10 @@ def test_the_newer_log_has_all_receipts(copies, key, tmp_path):
 def test_a_copy_from_before_signing_is_caught_up_with_a_key(template, tmp_path):
     newer = copied(template("hash"), tmp_path / "newer")
     with Workspace.open(newer) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
     older = copied(newer, tmp_path / "older")
     with Workspace.open(newer, signing_key=KEY) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
     with quietly(older) as workspace, pytest.raises(WorkspaceError, match="open this copy with the key"):
         workspace.catch_up(newer, keys=[KEY.public])
     with quietly(older, signing_key=KEY) as workspace:

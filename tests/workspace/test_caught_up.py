@@ -12,6 +12,7 @@ from maxrr.errors import DataError
 from maxrr.serving import Revocations
 from maxrr.workspace import Workspace
 from tests.workspace.outside import ADDED, NEW, RECORDS, add, forget, none_of
+from tests.workspace.problems import holds
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")  # it is one, until it has caught up
 
@@ -45,14 +46,14 @@ def revoked_export(workspace):
 
 def add_and_forget(workspace):
     add(workspace)
-    workspace.unlearn(ADDED.ids[:1])
+    workspace.model.unlearn(ADDED.ids[:1])
 
 
 def rectify_twice(workspace):
     """The first new value of the record is gone again, and was never in the backup."""
-    id_ = str(workspace.ids_of("free")[0])
-    workspace.replace(id_, NEW)
-    workspace.replace(id_, -NEW)
+    id_ = str(workspace.model.ids_of("free")[0])
+    workspace.model.replace(id_, NEW)
+    workspace.model.replace(id_, -NEW)
 
 
 def copy_of(values, label=0):
@@ -66,7 +67,7 @@ def lets_in(folder, key, records):
     shutil.rmtree(copy, ignore_errors=True)
     with Workspace.open(shutil.copytree(folder, copy), signing_key=key) as workspace:
         try:
-            workspace.add(records)
+            workspace.model.add(records)
         except DataError:
             return False
     return True
@@ -77,9 +78,13 @@ def test_it_knows_whom_the_newer_one_has_forgotten(caught_up, key, acts):
     newer, older = caught_up(*acts)
     ids = np.concatenate([RECORDS.ids, ADDED.ids])
     with Workspace.open(newer, read_only=True) as one, Workspace.open(older, read_only=True) as other:
-        assert other.forgotten(ids)[one.forgotten(ids)].all()
-        assert not other.holds(ids)[one.forgotten(ids)].any()
-        assert all(other.has_forgotten(each) for each in ADDED.subjects if one.has_forgotten(each))
+        assert other.model.has_forgotten(ids)[one.model.has_forgotten(ids)].all()
+        assert not holds(other, ids)[one.model.has_forgotten(ids)].any()
+        assert all(
+            other.model.has_forgotten(subjects=each)
+            for each in ADDED.subjects
+            if one.model.has_forgotten(subjects=each)
+        )
         assert other.older_than_seen == 0
 
 
@@ -100,7 +105,7 @@ def test_values_of_a_record_of_the_backup_do_not_come_back(caught_up, key):
     gone = []
 
     def noted(workspace):
-        gone.append(workspace.ids_of("free")[0])
+        gone.append(workspace.model.ids_of("free")[0])
         forget(workspace)
 
     newer, older = caught_up(noted)

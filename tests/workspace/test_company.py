@@ -21,7 +21,7 @@ from tests.workspace.outside import (
     secrets_of,
     several,
 )
-from tests.workspace.problems import found
+from tests.workspace.problems import found, holds
 from tests.workspace.test_threads import forked
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -121,7 +121,7 @@ def test_a_reader_who_may_not_write_beside_what_was_interrupted(folder, tmp_path
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_forked_process_sees_the_state_and_changes_nothing(folder):
     with Workspace.open(folder) as workspace:
-        before, model = contents(folder), workspace.model_hash_
+        before, model = contents(folder), workspace.model.model_hash_
 
         def work():
             said = 0
@@ -130,9 +130,9 @@ def test_a_forked_process_sees_the_state_and_changes_nothing(folder):
                     act(workspace)
                 except WorkspaceError:
                     said += 1
-            return said, workspace.model_hash_, workspace.holds(RECORDS.ids).tolist()
+            return said, workspace.model.model_hash_, holds(workspace, RECORDS.ids).tolist()
 
-        assert forked(work) == (2, model, workspace.holds(RECORDS.ids).tolist())
+        assert forked(work) == (2, model, holds(workspace, RECORDS.ids).tolist())
         assert contents(folder) == before
         forget(workspace)  # the parent holds what it held
         with pytest.raises(WorkspaceError):

@@ -27,7 +27,7 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
     records = apart(count)
     with Workspace.create(tmp_path / "workspace", fresh(Frozen(), records, wide), records) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         fsyncs, written = [], []
         for name, calls in (("fsync", fsyncs), ("replace", written)):
             real = getattr(os, name)
@@ -36,7 +36,7 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
         before, inode = contents(workspace.folder), rows.stat().st_ino
         gone = free[[3, 5, 6]]
         places = workspace._fitted.records.rows(gone).tolist()
-        assert workspace.unlearn(gone, core_policy="keep-extractor").guarantee == "exact-untouched"
+        assert workspace.model.unlearn(gone, core_policy="keep-extractor").guarantee == "exact-untouched"
         after = contents(workspace.folder)
     assert len(fsyncs) == FSYNCS
     assert len([to for _, to in written if to.is_relative_to(tmp_path)]) == 0
@@ -54,7 +54,7 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
 
 def test_a_part_that_did_not_change_is_not_written_again(workspace, records):
     before = contents(workspace.folder)
-    workspace.unlearn(kinds(workspace.model)[1][:1])  # influential: the head changes
+    workspace.model.unlearn(kinds(workspace.model)[1][:1])  # influential: the head changes
     after = contents(workspace.folder)
     gone = {name.split("-")[0] for name in before.keys() - after.keys()}
     assert gone == {"heads"}
@@ -63,7 +63,7 @@ def test_a_part_that_did_not_change_is_not_written_again(workspace, records):
 def test_replacing_adds_one_row_to_the_file(workspace, records):
     (rows,) = workspace.folder.glob("rows-*.bin")
     inode, size = rows.stat().st_ino, rows.stat().st_size
-    workspace.replace(kinds(workspace.model)[2][0].item(), np.ones(5))
+    workspace.model.replace(kinds(workspace.model)[2][0].item(), np.ones(5))
     assert rows.stat().st_ino == inode
     assert rows.stat().st_size == size + size // len(records)
 
@@ -71,10 +71,10 @@ def test_replacing_adds_one_row_to_the_file(workspace, records):
 def test_moving_the_heads_costs_four_flushes_more(workspace, monkeypatch):
     """The new heads and their name; zeros over the old heads, and the folder that they are deleted from."""
     _, influential, free = kinds(workspace.model)
-    workspace.unlearn(free[:1])
+    workspace.model.unlearn(free[:1])
     fsyncs, fsync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (fsyncs.append(descriptor), fsync(descriptor)))
-    assert workspace.unlearn(influential[:1]).guarantee == "exact-refit"
+    assert workspace.model.unlearn(influential[:1]).guarantee == "exact-refit"
     assert len(fsyncs) == FSYNCS + 4
 
 
@@ -86,10 +86,10 @@ def test_an_extractor_of_any_size_costs_a_request_nothing(workspace, monkeypatch
         raise AssertionError("asked for the weights")
 
     _, _, free = groups = kinds(workspace.model)
-    workspace.unlearn(free[-1:])
+    workspace.model.unlearn(free[-1:])
     monkeypatch.setattr(type(workspace._fitted.extractor), "state_dict", never)
     if kind == 2:
         monkeypatch.setattr("maxrr.workspace.codec.heads_bytes", never)
         monkeypatch.setattr("maxrr.workspace.store.facts_of", never)
-    getattr(workspace, act)(groups[kind][:1])
+    getattr(workspace.model if act == "unlearn" else workspace, act)(groups[kind][:1])
     assert workspace.status().requests == 2

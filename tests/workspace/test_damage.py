@@ -38,9 +38,9 @@ def used(template, tmp_path_factory):
     folder = copied(template("hash"), tmp_path_factory.mktemp("used") / "workspace")
     with Workspace.open(folder, signing_key=KEY) as workspace:
         _, influential, free = kinds(workspace.model)
-        workspace.unlearn([influential[0], free[0]])
-        workspace.replace(free[1].item(), np.ones(5))
-        workspace.unlearn(free[2:3])
+        workspace.model.unlearn([influential[0], free[0]])
+        workspace.model.replace(free[1].item(), np.ones(5))
+        workspace.model.unlearn(free[2:3])
     return folder
 
 
@@ -222,7 +222,7 @@ def test_a_commitment_to_other_records_is_found_by_the_next_request(used, tmp_pa
     before = contents(folder)
     with Workspace.open(folder, signing_key=KEY) as workspace:
         with pytest.raises(ValueError, match="the records are not those that the commitment was made of"):
-            workspace.unlearn(kinds(workspace.model)[2][:1])
+            workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert workspace.status().requests == 3
     assert contents(folder) == before
 
@@ -249,7 +249,7 @@ def test_opening_runs_nobodys_code(used, tmp_path, maker):
     network = {"maker": maker, "arguments": [str(tmp_path / "made")]}
     rewrite_facts(folder, facts_of(folder) | {"network": network})
     with Workspace.open(folder) as workspace, pytest.raises(ValueError, match=r"Workspace\.open\(folder, network=…\)"):
-        workspace.predict(np.zeros((1, 5), dtype=np.float32))
+        workspace.model.predict(np.zeros((1, 5), dtype=np.float32))
     assert not (tmp_path / "made").exists()
 
 
@@ -273,7 +273,7 @@ def test_a_link_to_the_right_rows_is_not_erased_through(used, tmp_path, records)
     path.symlink_to(tmp_path / "elsewhere")
     before = (tmp_path / "elsewhere").read_bytes()
     with pytest.raises((WorkspaceError, OSError), match="rows"), Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
     assert (tmp_path / "elsewhere").read_bytes() == before
 
 

@@ -12,7 +12,7 @@ from maxrr.workspace import Workspace, WorkspaceError
 from tests.cases import some, stride
 from tests.unlearning.problems import fresh
 from tests.workspace.faults import NEEDING_SPACE, Points, broken, full, interrupt, read_only
-from tests.workspace.problems import NEW, belongs, contents, copied, facts, kinds, reopened, wide
+from tests.workspace.problems import NEW, belongs, contents, copied, facts, kinds, like, reopened, wide
 
 
 def acts(workspace, records):
@@ -21,11 +21,11 @@ def acts(workspace, records):
     small = fresh(HashCore(0.3, key="other"), records, MLP(5, 3, hidden=(6,)), epochs=2)
     own = fresh(Frozen(), records, wide())
     return {
-        "untouched": lambda w: w.unlearn(free[:2]),
-        "refit": lambda w: w.unlearn(influential[:2]),
-        "replace": lambda w: w.replace(free[0].item(), NEW),
-        "fit again": lambda w: w.fit(records, small),
-        "fit again, own network": lambda w: w.fit(records, own),
+        "untouched": lambda w: w.model.unlearn(free[:2]),
+        "refit": lambda w: w.model.unlearn(influential[:2]),
+        "replace": lambda w: w.model.replace(free[0].item(), NEW),
+        "fit again": lambda w: like(w, small).fit(records),
+        "fit again, own network": lambda w: like(w, own).fit(records),
     }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_interrupted_anywhere_the_object_goes_on_and_agrees_with_the_disk(templa
         assert seen in (old, new), at
         outcomes.append(seen == new)
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[-1:])
+        workspace.model.unlearn(free[-1:])
         after = facts(workspace, records)
         workspace.close()
         network = wide() if seen == new and "own" in name else None
@@ -128,7 +128,7 @@ def test_an_error_anywhere_else_leaves_one_of_the_two_states(template, tmp_path,
         seen = facts(workspace, records)
         assert seen == new if error is None else seen in (old, new), at
         assert error is not None or said or seen == new, at
-        workspace.unlearn(kinds(workspace.model)[2][-1:])
+        workspace.model.unlearn(kinds(workspace.model)[2][-1:])
         after = facts(workspace, records)
         workspace.close()
         assert reopened(workspace.folder, records) == after, at
@@ -168,7 +168,7 @@ def test_a_fit_that_is_interrupted_leaves_the_old_state(workspace, records):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workspace.fit(records, progress=stop)
+        workspace.model.fit(records, progress=stop)
     assert facts(workspace, records) == before
     folder = workspace.folder
     workspace.close()

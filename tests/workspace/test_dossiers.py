@@ -41,9 +41,9 @@ def used(template, tmp_path, case):
         person = records.subjects[records.ids == free[1]][0].item()
         about = records.ids[records.subjects == person].tolist()
         free = [free[0], *(id_ for id_ in free[1:] if id_ not in about)]
-        workspace.unlearn([free[0]])
-        workspace.unlearn(subjects=[person], core_policy="keep-extractor")
-        workspace.replace(free[-1], NEW)
+        workspace.model.unlearn([free[0]])
+        workspace.model.unlearn(subjects=[person], core_policy="keep-extractor")
+        workspace.model.replace(free[-1], NEW)
         rest = kinds(workspace.model)[2].tolist()[:3]
         workspace.unlearn_each([rest[:2], rest[2:]])
     return folder, records, free, person, rest
@@ -104,7 +104,7 @@ def test_it_names_the_keys_that_it_is_signed_with(used):
     later = SigningKey.generate()
     with Workspace.open(folder, signing_key=later) as workspace:
         last = kinds(workspace.model)[2][-1].item()
-        workspace.unlearn([last])
+        workspace.model.unlearn([last])
         keys = [workspace.dossier(number, ids=[id_])["keys"] for number, id_ in ((1, free[0]), (6, last))]
     pems = [key.public.pem.decode() for key in (KEY, later)]
     assert keys == [pems, pems[1:]]
@@ -126,7 +126,7 @@ def test_about_others_there_is_none(used):
 def test_what_is_not_signed_has_none(folder):
     with Workspace.open(folder) as workspace:
         free = kinds(workspace.model)[2].tolist()
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         with pytest.raises(WorkspaceError, match="receipt 1 is not signed"):
             workspace.dossier(1, ids=free[:1])
 

@@ -1,5 +1,6 @@
 """What was exported is noted, and known to be out of date once the model or its records are others."""
 
+import copy
 import os
 import threading
 
@@ -7,7 +8,7 @@ import pytest
 
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from tests.unlearning.problems import table_model
-from tests.workspace.problems import found, history_in, kinds, needles
+from tests.workspace.problems import found, given, history_in, kinds, needles
 
 
 def flags(exports):
@@ -35,8 +36,8 @@ def test_an_export_is_noted_with_when_what_and_where(workspace, tmp_path, monkey
 def test_forgetting_revokes_what_was_exported_before(workspace, whose):
     """A free record, too: the probabilities were fitted on it."""
     workspace.record_export("serving", "a", workspace.model)
-    old = workspace.model
-    workspace.unlearn(kinds(workspace.model)[whose][:1])
+    old = copy.deepcopy(workspace.model)
+    workspace.model.unlearn(kinds(workspace.model)[whose][:1])
     workspace.record_export("serving", "b", workspace.model)
     workspace.record_export("serving", "c", old)  # made of a state that had passed by then
     by_path = {os.path.basename(each.path): each for each in workspace.exports()}
@@ -46,23 +47,23 @@ def test_forgetting_revokes_what_was_exported_before(workspace, whose):
 
 def test_another_fit_puts_it_out_of_date_and_revokes_nothing(workspace, records):
     workspace.record_export("serving", "a", workspace.model)
-    workspace.fit(records.select(records.ids[:70]))
+    workspace.model.fit(records.select(records.ids[:70]))
     assert flags(workspace.exports()) == [(True, False, False)]
 
 
 def test_a_request_for_what_was_forgotten_before_revokes_nothing(workspace):
     gone = kinds(workspace.model)[2][:1]
-    workspace.unlearn(gone)
+    workspace.model.unlearn(gone)
     workspace.record_export("serving", "a", workspace.model)
-    workspace.unlearn(gone)
+    workspace.model.unlearn(gone)
     assert flags(workspace.exports()) == [(False, False, False)]
 
 
 def test_training_again_without_a_record_that_the_extractor_had_kept_revokes(workspace, records):
     gone = kinds(workspace.model)[0][:1]
-    workspace.unlearn(gone, core_policy="keep-extractor")
+    workspace.model.unlearn(gone, core_policy="keep-extractor")
     workspace.record_export("serving", "a", workspace.model)
-    receipt = workspace.unlearn(gone, core_policy="retrain", records=records)
+    receipt = given(workspace, records).model.unlearn(gone, core_policy="retrain")
     assert (receipt.guarantee, receipt.tombstones) == ("exact-retrain", [])
     workspace.record_export("serving", "b", workspace.model)
     assert flags(workspace.exports()) == [(True, True, False), (False, False, False)]
@@ -82,13 +83,13 @@ def test_a_snapshot_notes_an_export_once_nobody_works_there(workspace, monkeypat
     with Workspace.open(workspace.folder, read_only=True) as reader:
         with pytest.raises(WorkspaceError, match=r"another process works in .* Nothing was changed"):
             reader.record_export("onnx", "model.onnx", reader.model)
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
         workspace.close()
         name = reader.record_export("onnx", "model.onnx", reader.model)
         assert [(each.id, each.requests) for each in reader.exports()] == [(name, 0)]
     with Workspace.open(workspace.folder) as again:
         assert flags(again.exports()) == [(True, True, False)]
-        again.unlearn(kinds(again.model)[2][:1])  # which goes on from the note
+        again.model.unlearn(kinds(again.model)[2][:1])  # which goes on from the note
 
 
 def test_a_snapshot_waits_for_one_who_works(workspace):
@@ -101,9 +102,9 @@ def test_a_snapshot_waits_for_one_who_works(workspace):
 def test_a_note_tells_nothing_about_what_is_forgotten(workspace, records):
     id_ = kinds(workspace.model)[1][0].item()
     wanted = needles(workspace.model, records, id_)
-    plain = workspace.model_hash_, workspace.content_hash_
+    plain = workspace.model.model_hash_, workspace.model.content_hash_
     workspace.record_export("onnx", "model.onnx", workspace.model)
-    workspace.unlearn([id_])
+    workspace.model.unlearn([id_])
     assert found(wanted, workspace.folder) == set()
     history = history_in(workspace.folder).read_bytes()
     assert not any(each.encode() in history for each in plain)

@@ -34,8 +34,8 @@ def used(template, tmp_path_factory):
     folder = copied(template("hash"), tmp_path_factory.mktemp("fuzz") / "outer" / "workspace")
     with Workspace.open(folder) as workspace:
         _, influential, free = kinds(workspace.model)
-        workspace.unlearn([influential[0], free[0]])
-        workspace.replace(free[1].item(), np.ones(5))
+        workspace.model.unlearn([influential[0], free[0]])
+        workspace.model.replace(free[1].item(), np.ones(5))
     (folder.parent / "precious").write_bytes(b"precious")
     return folder
 
@@ -66,14 +66,14 @@ def works(folder):
     """Whether everything can be asked that needs no change; errors of input are answers, too."""
     with Workspace.open(folder) as workspace:
         for act in (
-            lambda: workspace.predict(table().select(table().ids[:3])),
-            lambda: workspace.predict_proba(table().select(table().ids[:3])),
-            lambda: workspace.plan(table().ids[5:6], core_policy="keep-extractor"),
-            lambda: workspace.plan(table().ids[5:6], core_policy="retrain"),
+            lambda: workspace.model.predict(table().select(table().ids[:3])),
+            lambda: workspace.model.predict_proba(table().select(table().ids[:3])),
+            lambda: workspace.model.plan(table().ids[5:6], core_policy="keep-extractor"),
+            lambda: workspace.model.plan(table().ids[5:6], core_policy="retrain"),
             workspace.status,
-            workspace.bundle,
+            workspace.model.bundle,
             lambda: list(workspace.receipts()),
-            lambda: workspace.unlearn(table().ids[5:6], core_policy="keep-extractor"),
+            lambda: workspace.model.unlearn(table().ids[5:6], core_policy="keep-extractor"),
         ):
             with contextlib.suppress(ValueError):
                 act()
@@ -109,7 +109,7 @@ def test_shards_with_any_other_value(template, tmp_path):
     """How many there are, and which keep something of a forgotten record: never believed, and nothing hangs."""
     used = copied(template("hash in shards"), tmp_path / "used")
     with Workspace.open(used) as workspace:
-        workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+        workspace.model.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
         assert len(workspace.model._fitted.stale) == 1
     body = body_of(used)
     assert (body["facts"]["shards"], len(body["facts"]["stale"])) == (3, 1)

@@ -29,7 +29,7 @@ for line in sys.stdin:
         elif verb == "close":
             held.close()
         elif verb == "unlearn":
-            held.unlearn([int(words[0])], core_policy="keep-extractor")
+            held.model.unlearn([int(words[0])], core_policy="keep-extractor")
         print("done", flush=True)
     except WorkspaceError as error:
         print(error, flush=True)
@@ -87,7 +87,7 @@ def test_the_second_waits_as_long_as_it_was_told(folder, other, records):
         assert "another process works in" in other.do("open", folder, "working", 0.1)
         other.tell("open", folder, "working", 60)
         gone = kinds(workspace.model)[2][:2]
-        workspace.unlearn(gone[:1], core_policy="keep-extractor")
+        workspace.model.unlearn(gone[:1], core_policy="keep-extractor")
     assert other.answer() == "done"  # it came in when this one left
     assert other.do("unlearn", gone[1]) == "done"  # and knows what this one did
     assert other.do("close") == "done"
@@ -99,12 +99,12 @@ def test_readers_share(folder, other, records):
     assert other.do("open", folder, "reading", 0) == "done"
     before = contents(folder)
     with Workspace.open(folder, read_only=True) as workspace:
-        assert workspace.predict(records).shape == (len(records),)
-        assert workspace.plan(records.ids[:1], core_policy="keep-extractor").requested == 1
+        assert workspace.model.predict(records).shape == (len(records),)
+        assert workspace.model.plan(records.ids[:1], core_policy="keep-extractor").requested == 1
         for act in (
-            lambda: workspace.unlearn(records.ids[:1], core_policy="keep-extractor"),
-            lambda: workspace.replace(records.ids[0].item(), NEW, core_policy="keep-extractor"),
-            lambda: workspace.fit(records, progress=never),
+            lambda: workspace.model.unlearn(records.ids[:1], core_policy="keep-extractor"),
+            lambda: workspace.model.replace(records.ids[0].item(), NEW, core_policy="keep-extractor"),
+            lambda: workspace.model.fit(records, progress=never),
         ):
             with pytest.raises(WorkspaceError, match="for reading only"):
                 act()
@@ -124,11 +124,11 @@ def test_a_reader_comes_and_reloads_while_another_process_works(folder, other, r
         assert reader.reload()
         assert not reader.reload()
         assert (reader.status().requests, len(list(reader.receipts()))) == (number, number)
-        assert reader.plan(free[5:6]).requested == 1
+        assert reader.model.plan(free[5:6]).requested == 1
         with pytest.raises(NotHere):
-            reader.plan_replace(gone.item(), NEW)
+            reader.model.plan_replace(gone.item(), NEW)
     assert other.do("close") == "done"
-    assert Workspace.open(folder).content_hash_ == reader.content_hash_
+    assert Workspace.open(folder).model.content_hash_ == reader.model.content_hash_
 
 
 def test_what_is_open_to_work_has_the_last_state(folder):
@@ -143,7 +143,7 @@ def test_what_is_open_to_work_has_the_last_state(folder):
 def test_an_older_copy_is_not_reloaded(folder, tmp_path):
     older = copied(folder, tmp_path / "older")
     with Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
     reader = Workspace.open(folder, read_only=True)
     shutil.rmtree(folder)
     shutil.copytree(older, folder)
@@ -153,15 +153,15 @@ def test_an_older_copy_is_not_reloaded(folder, tmp_path):
 def test_nor_another_workspace_in_its_place(folder, records):
     """It was taken if it had committed more often."""
     reader = Workspace.open(folder, read_only=True)
-    before = reader.model_hash_
+    before = reader.model.model_hash_
     shutil.rmtree(folder)
     Workspace.create(folder, fresh(HASHED, records, C=0.2), records).close()
     for _ in range(2):  # with as many commits, and with more
         with pytest.raises(WorkspaceError, match="holds another workspace now"):
             reader.reload()
-        assert reader.model_hash_ == before
+        assert reader.model.model_hash_ == before
         with Workspace.open(folder) as other:
-            other.unlearn(kinds(other.model)[2][:1])
+            other.model.unlearn(kinds(other.model)[2][:1])
 
 
 def never(*_, **__):
@@ -207,10 +207,11 @@ def test_a_closed_workspace_does_nothing(folder, records):
     workspace.close()
     before = contents(folder)
     for act in (
-        lambda: workspace.predict(records), lambda: workspace.predict_proba(records), lambda: workspace.plan(ids[:1]),
-        lambda: workspace.unlearn(ids[:1]), lambda: workspace.replace(ids[0].item(), np.ones(5)),
-        lambda: workspace.fit(records, progress=never), lambda: workspace.status(), lambda: list(workspace.receipts()),
-        lambda: workspace.bundle(), lambda: workspace.model,
+        lambda: workspace.model.predict(records), lambda: workspace.model.predict_proba(records),
+        lambda: workspace.model.plan(ids[:1]), lambda: workspace.model.unlearn(ids[:1]),
+        lambda: workspace.model.replace(ids[0].item(), np.ones(5)),
+        lambda: workspace.model.fit(records, progress=never), lambda: workspace.status(),
+        lambda: list(workspace.receipts()), lambda: workspace.model.bundle(), lambda: workspace.model.extractor_,
     ):  # fmt: skip
         with pytest.raises(WorkspaceError, match="was closed: open it again"):
             act()
@@ -236,7 +237,7 @@ def test_a_relative_folder_stays_the_same(folder, tmp_path, monkeypatch, templat
     monkeypatch.chdir(folder.parent)
     with Workspace.open(folder.name) as workspace:
         monkeypatch.chdir(elsewhere.parent)
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert workspace.receipt(1).receipt.number == 1
     assert contents(elsewhere) == before
     with Workspace.open(folder) as workspace:

@@ -13,7 +13,7 @@ from maxrr.workspace import Workspace
 from tests.cases import THOROUGH
 from tests.unlearning.problems import EVERY_CORE, fresh, joined, table
 from tests.unlearning.test_machine import InShards, Requests, pytestmark  # noqa: F401
-from tests.workspace.problems import copied, with_replaced
+from tests.workspace.problems import copied, given, with_replaced
 
 TEMPLATES = {}
 
@@ -39,27 +39,27 @@ class InAFolder:
         return getattr(self.workspace.model, name)
 
     def predict(self, X):
-        return self.workspace.predict(X)
+        return self.workspace.model.predict(X)
 
     def predict_proba(self, X):
-        return self.workspace.predict_proba(X)
+        return self.workspace.model.predict_proba(X)
 
     def plan(self, ids=None, **request):
-        return self.workspace.plan(ids, **request)
+        return self.workspace.model.plan(ids, **request)
 
     def unlearn(self, ids=None, **request):
-        return self.workspace.unlearn(ids, **request, records=self.needed(request))
+        return given(self.workspace, self.needed(request)).model.unlearn(ids, **request)
 
     def replace(self, id_, features, label, **request):
-        receipt = self.workspace.replace(id_, features, label, **request, records=self.needed(request))
+        receipt = given(self.workspace, self.needed(request)).model.replace(id_, features, label, **request)
         self.source = with_replaced(self.source, id_, features, label)
         return receipt
 
     def plan_add(self, new):
-        return self.workspace.plan_add(new)
+        return self.workspace.model.plan_add(new)
 
     def add(self, new):
-        receipt = self.workspace.add(new)
+        receipt = self.workspace.model.add(new)
         self.source = joined(self.source, new)
         return receipt
 

@@ -13,11 +13,12 @@ import pytest
 from maxrr.errors import EvidenceError, OlderCopy
 from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs, make_key
 from maxrr.serving import Revocations, export
-from maxrr.unlearning import Receipt
+from maxrr.unlearning import Receipt, replay
 from maxrr.unlearning.consistency import contradictions
+from maxrr.unlearning.forgetting import execute
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, seen
 from maxrr.workspace.names import origin_of
-from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, kinds, reopened
+from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, given, holds, kinds, reopened
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")
 KEY = SigningKey.generate()
@@ -35,24 +36,24 @@ def copies(template, tmp_path, key):
     folder = copied(template("hash"), tmp_path / "workspace")
     with Workspace.open(folder, signing_key=key) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         backup = copied(folder, tmp_path / "backup")
-        workspace.unlearn(free[1:2])
-        workspace.unlearn(free[2:3])
+        workspace.model.unlearn(free[1:2])
+        workspace.model.unlearn(free[2:3])
     newer = folder.rename(tmp_path / "newer")
     shutil.copytree(backup, folder)
     return folder, newer, free[1:3]
 
 
 VERBS = {
-    "unlearn": lambda workspace, records, free: workspace.unlearn(free[:1]),
+    "unlearn": lambda workspace, records, free: workspace.model.unlearn(free[:1]),
     "unlearn_each": lambda workspace, records, free: workspace.unlearn_each([free[:1], free[1:2]]),
-    "execute": lambda workspace, records, free: workspace.execute(workspace.plan(free[:1])),
-    "replace": lambda workspace, records, free: workspace.replace(free[0].item(), NEW),
-    "add": lambda workspace, records, free: workspace.add(NEWCOMERS),
-    "fit": lambda workspace, records, free: workspace.fit(records),
-    "refit": lambda workspace, records, free: workspace.refit(records),
-    "bundle": lambda workspace, records, free: workspace.bundle(),
+    "execute": lambda workspace, records, free: workspace.model.execute(workspace.model.plan(free[:1])),
+    "replace": lambda workspace, records, free: workspace.model.replace(free[0].item(), NEW),
+    "add": lambda workspace, records, free: workspace.model.add(NEWCOMERS),
+    "fit": lambda workspace, records, free: workspace.model.fit(records),
+    "refit": lambda workspace, records, free: given(workspace, records).model.refit(),
+    "bundle": lambda workspace, records, free: workspace.model.bundle(),
     "record_export": lambda workspace, records, free: workspace.record_export("onnx", "a.onnx", workspace.model),
     "export": lambda workspace, records, free: export(workspace, workspace.folder.parent / "served", form="torch"),
 }
@@ -72,7 +73,7 @@ def test_every_verb_refuses_before_any_work(copies, records, key, place):
                 verb(workspace, records, free)
             assert (name, refused.value.code, refused.value.plans) == (name, "older-copy", ())
         assert facts(workspace, records) == state
-        assert (workspace.older_than_seen, workspace.plan(free[:1]).refusal) == (2, None)
+        assert (workspace.older_than_seen, workspace.model.plan(free[:1]).refusal) == (2, None)
     with Workspace.open(folder, read_only=True) as reader:
         for name in ("bundle", "record_export", "export"):
             with pytest.raises(OlderCopy):
@@ -87,8 +88,8 @@ def test_what_is_only_read_stays_possible(copies, records, key):
     folder, _, _ = copies
     with Workspace.open(folder, read_only=True) as workspace:
         (receipt,) = workspace.receipts()
-        assert workspace.replay(receipt, records).outcome == "identical"
-        assert workspace.predict(records).shape == (len(records),)
+        assert replay(receipt, workspace.model, records).outcome == "identical"
+        assert workspace.model.predict(records).shape == (len(records),)
         assert workspace.status().requests == 1
         if key is not None:
             assert check_receipt_log(folder, [key.public]).signed == 1
@@ -99,33 +100,34 @@ def test_a_copy_that_was_opened_before_the_other_went_on_is_refused_too(template
     other = copied(one, tmp_path / "other")
     with Workspace.open(one) as first, Workspace.open(other) as second:
         free = kinds(first.model)[2]
-        first.unlearn(free[:1])
+        first.model.unlearn(free[:1])
         with pytest.raises(OlderCopy):
-            second.unlearn(free[1:2])
-        assert first.unlearn(free[1:2]).number == 2
+            second.model.unlearn(free[1:2])
+        assert first.model.unlearn(free[1:2]).number == 2
 
 
 def test_a_reader_that_is_behind_is_no_older_copy(folder):
     with Workspace.open(folder, read_only=True) as reader:
         with Workspace.open(folder) as workspace:
-            workspace.unlearn(kinds(workspace.model)[2][:1])
+            workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert reader.record_export("onnx", "a.onnx", reader.model)
 
 
 def test_nobody_can_know_where_no_later_state_was_seen(copies, key, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
     with Workspace.open(copies[0], signing_key=key) as workspace:
-        assert workspace.unlearn(copies[2][:1]).number == 2
+        assert workspace.model.unlearn(copies[2][:1]).number == 2
 
 
 def test_after_catching_up_requests_go_on(copies, records, key):
     folder, newer, gone = copies
     with Workspace.open(folder, signing_key=key) as workspace:
         assert workspace.catch_up(newer).number == 4
-        assert not workspace.holds(gone).any()
-        receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
+        assert not holds(workspace, gone).any()
+        receipt = workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert (receipt.number, receipt.losses) == (5, None)
-        assert workspace.refit(records).record_export("onnx", "a.onnx", workspace.model)
+        given(workspace, records).model.refit()
+        assert workspace.record_export("onnx", "a.onnx", workspace.model)
 
 
 def accepted(folder, key):
@@ -143,11 +145,11 @@ def test_an_accepted_loss_begins_another_log_that_names_the_lost_one(copies, rec
         assert (receipt.number, receipt.requested, receipt.guarantee) == (2, 0, "exact-untouched")
         assert (loss.reason, loss.log, loss.entries, loss.kept) == (REASON, origin_of(token), 3, 1)
         assert list(contradictions(receipt)) == []
-        assert workspace.replay(receipt, records).outcome == "identical"
+        assert replay(receipt, workspace.model, records).outcome == "identical"
         one = kinds(workspace.model)[2][0].item()
-        later = [workspace.unlearn([one]), workspace.add(NEWCOMERS)]
-        workspace.refit(workspace.kind.join([records, NEWCOMERS]))
-        later.append(workspace.unlearn(kinds(workspace.model)[1][:1]))
+        later = [workspace.model.unlearn([one]), workspace.model.add(NEWCOMERS)]
+        given(workspace, workspace.model.kind_.join([records, NEWCOMERS])).model.refit()
+        later.append(workspace.model.unlearn(kinds(workspace.model)[1][:1]))
         after = facts(workspace, records)
     assert reopened(folder, records) == after
     for each in later:
@@ -191,7 +193,7 @@ def test_the_lost_copy_is_refused_if_it_turns_up_again(copies, key, tmp_path, mo
     with Workspace.open(newer, signing_key=key) as workspace:
         assert workspace.older_than_seen == 1
         with pytest.raises(OlderCopy):
-            workspace.unlearn(kinds(workspace.model)[2][:1])
+            workspace.model.unlearn(kinds(workspace.model)[2][:1])
     for state in (seen.place().parent, tmp_path / "another machine"):
         monkeypatch.setenv("XDG_STATE_HOME", str(state))
         for one, other in ((newer, folder), (folder, newer)):
@@ -210,14 +212,14 @@ def test_a_second_restore_is_noticed_again_and_catches_up(copies, records, key, 
     accepted(folder, key)
     second = shutil.copytree(folder, tmp_path / "second")
     with Workspace.open(folder, signing_key=key) as workspace:
-        workspace.unlearn(gone[:1])
+        workspace.model.unlearn(gone[:1])
     restored = first if which == "from before the loss" else second
     with Workspace.open(restored, signing_key=key) as workspace:
         with pytest.raises(OlderCopy):
-            workspace.unlearn(gone[:1])
+            workspace.model.unlearn(gone[:1])
         receipt = workspace.catch_up(folder)
         assert (receipt.number, [loss.reason for loss in receipt.losses]) == (4, [REASON])
-        assert workspace.unlearn(gone[1:2]).losses == receipt.losses
+        assert workspace.model.unlearn(gone[1:2]).losses == receipt.losses
     assert reopened(restored, records)
     if key is not None:
         logs = [check_receipt_log(each, [key.public]).checkpoint for each in (folder, restored)]
@@ -231,13 +233,13 @@ def test_the_same_backup_can_be_put_back_twice(copies, key, tmp_path):
     again = shutil.copytree(folder, tmp_path / "again")
     first = accepted(folder, key).losses[0]
     with Workspace.open(folder, signing_key=key) as workspace:
-        workspace.unlearn(gone[:1])
+        workspace.model.unlearn(gone[:1])
     (loss,) = accepted(again, key).losses
     with Workspace.open(again, signing_key=key) as workspace:
-        assert workspace.unlearn(gone[:1]).losses == [loss]
+        assert workspace.model.unlearn(gone[:1]).losses == [loss]
         assert (loss.log, loss.entries) == (origin_of(workspace.token, first.time), 3)
     with Workspace.open(folder, signing_key=key) as workspace, pytest.raises(OlderCopy):
-        workspace.unlearn(gone[1:2])
+        workspace.model.unlearn(gone[1:2])
 
 
 def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key, tmp_path):
@@ -250,7 +252,7 @@ def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key, tmp_path
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
             patch.setattr("maxrr.workspace.store.facts_of", facts_with_losses(workspace._store.facts.losses))
-            workspace.unlearn(gone[:1])
+            workspace.model.unlearn(gone[:1])
     with pytest.raises(EvidenceError, match="receipt 3 does not name the losses"):
         check_receipt_log(folder, [key.public])
 
@@ -311,7 +313,7 @@ def twins(template, tmp_path, key):
     one = copied(template("hash"), tmp_path / "one")
     with Workspace.open(one, signing_key=key) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
     return one, copied(one, tmp_path / "other"), free[1:]
 
 
@@ -347,7 +349,7 @@ def request(folder, key, ids):
     """The number of the receipt, or the code of the refusal."""
     with Workspace.open(folder, signing_key=key) as workspace:
         try:
-            return workspace.unlearn(ids).number
+            return workspace.model.unlearn(ids).number
         except OlderCopy as refused:
             return refused.code
 
@@ -363,9 +365,9 @@ def killed_in(folder, key, ids, place):
     workspace = Workspace.open(folder, signing_key=key)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PLACES[place], killed)
-        patch.setattr(Workspace, "_go_back", lambda self: None)
+        patch.setattr("maxrr.workspace.keeper.FolderKeeper.go_back", lambda self: None)
         with pytest.raises(Killed):
-            workspace.unlearn(ids)
+            workspace.model.unlearn(ids)
     workspace._store.close()
 
 
@@ -397,7 +399,7 @@ def test_a_fork_is_refused_and_its_loss_can_be_accepted(twins, key, tmp_path, mo
     before = contents(other), contents(seen.place())
     with Workspace.open(other, signing_key=key) as workspace:
         with pytest.raises(OlderCopy, match=r"a fork.* cannot catch up"):
-            workspace.unlearn(free[2:3])
+            workspace.model.unlearn(free[2:3])
         with pytest.raises(WorkspaceError, match="by itself"):
             workspace.catch_up(one)
         assert workspace.older_than_seen == 1
@@ -417,7 +419,7 @@ def test_a_newer_copy_that_lacks_the_last_receipts_is_not_caught_up_with(copies,
     with Workspace.open(folder, signing_key=key) as workspace:
         with pytest.raises(OlderCopy):
             workspace.catch_up(newer)
-        assert workspace.holds(gone).all()
+        assert holds(workspace, gone).all()
         assert contents(folder) == before
         assert workspace.catch_up(newest).number == 5
     assert signed.forked == []
@@ -434,11 +436,11 @@ from maxrr.errors import OlderCopy
 from maxrr.evidence import SigningKey
 from maxrr.workspace import Workspace
 with Workspace.open(sys.argv[1], signing_key=SigningKey.load(sys.argv[2])) as workspace:
-    one = workspace.ids_of("free")[int(sys.argv[3])]
+    one = workspace.model.ids_of("free")[int(sys.argv[3])]
     print("ready", flush=True)
     sys.stdin.readline()
     try:
-        print(workspace.unlearn([one]).number)
+        print(workspace.model.unlearn([one]).number)
     except OlderCopy as refused:
         print(refused.code)
 """
@@ -469,19 +471,18 @@ def test_of_two_processes_in_equal_copies_one_goes_on(template, tmp_path):
 def test_who_checked_before_another_copy_committed_is_refused_all_the_same(twins, key):
     """The last moment at which it can be: after the check of the first moment, and before the commit."""
     one, other, free = twins
-    execute = Workspace._execute
 
-    def meanwhile(workspace, *rest, **options):
+    def meanwhile(*rest, **options):
         patch.undo()
         assert request(one, key, free[:1]) == 2
-        return execute(workspace, *rest, **options)
+        return execute(*rest, **options)
 
     before = contents(other)
     with Workspace.open(other, signing_key=key) as workspace, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Workspace, "_execute", meanwhile)
+        patch.setattr("maxrr.unlearning.model.execute", meanwhile)
         with pytest.raises(OlderCopy):
-            workspace.unlearn(free[1:2])
-        assert workspace.holds(free[1:2]).all()
+            workspace.model.unlearn(free[1:2])
+        assert holds(workspace, free[1:2]).all()
     assert contents(other) == before
 
 
@@ -503,8 +504,8 @@ def test_of_two_losses_the_later_names_the_former_and_is_later(copies, key, tmp_
         assert second.time > first.time
         assert (second.log, second.entries) == (origin_of(one.token, first.time), 2)
         with pytest.raises(OlderCopy):
-            one.unlearn(gone[:1])
-        assert other.unlearn(gone[:1]).number == 3
+            one.model.unlearn(gone[:1])
+        assert other.model.unlearn(gone[:1]).number == 3
     assert signed.forked == []
 
 

@@ -10,17 +10,17 @@ import pytest
 from maxrr.core import UntrainedShardsWarning
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview
 from maxrr.workspace.rows import Layout
-from tests.workspace.problems import NEW, cases, facts_of, rewrite_facts
+from tests.workspace.problems import NEW, cases, facts_of, given, rewrite_facts
 
 
 def of(folder, name):
     """A workspace of its own, with requests of every kind carried out."""
     records, model = cases()[name]
     with Workspace.create(folder, model, records, source={"name": name}) as workspace:
-        workspace.unlearn(records.ids[:2], core_policy="keep-extractor")
+        workspace.model.unlearn(records.ids[:2], core_policy="keep-extractor")
         if "digits" not in name and "float64" not in name:
-            workspace.replace(records.ids[5].item(), NEW, core_policy="keep-extractor")
-        workspace.unlearn(records.ids[7:9], core_policy="keep-extractor")
+            workspace.model.replace(records.ids[5].item(), NEW, core_policy="keep-extractor")
+        workspace.model.unlearn(records.ids[7:9], core_policy="keep-extractor")
 
 
 @pytest.mark.parametrize("name", cases())
@@ -35,7 +35,7 @@ def test_it_is_the_status_of_an_open_workspace(tmp_path, name):
 def test_a_class_that_lost_its_records(tmp_path):
     records, model = cases()["hash"]
     with Workspace.create(tmp_path / "ws", model, records) as workspace:
-        workspace.unlearn(records.ids[records.labels == 0], core_policy="keep-extractor")
+        workspace.model.unlearn(records.ids[records.labels == 0], core_policy="keep-extractor")
         expected = workspace.status()
     assert overview(tmp_path / "ws").status == expected
     assert expected.classes == ["kind 1", "kind 2"]
@@ -50,13 +50,13 @@ def test_shards_that_cannot_be_trained_are_counted(tmp_path):
         core = workspace.model.core_.ids
         mine = core[model.core.sharding.of(core) == 1]
         with pytest.warns(UntrainedShardsWarning, match="1 of the 3 shards has no core records of two classes"):
-            receipt = workspace.unlearn(mine, core_policy="retrain", records=records)
+            receipt = given(workspace, records).model.unlearn(mine, core_policy="retrain")
         assert "1 of them keeps its first weights" in receipt.reason
         assert workspace.status().untrained_shards == 1
         assert "; 1 keeps its first weights: its shard has no records of two classes" in str(workspace.status())
     with Workspace.open(tmp_path / "ws") as workspace:
         assert workspace.model._fitted.untrained == {1}
-        workspace.unlearn(np.setdiff1d(core, mine)[:1], core_policy="retrain", records=records)  # says it no more
+        given(workspace, records).model.unlearn(np.setdiff1d(core, mine)[:1], core_policy="retrain")  # says it no more
         expected = workspace.status()
     assert overview(tmp_path / "ws").status == expected
     assert expected.untrained_shards == 1
@@ -79,7 +79,7 @@ def test_an_older_copy_is_warned_about(tmp_path):
     of(tmp_path / "ws", "hash")
     shutil.copytree(tmp_path / "ws", tmp_path / "copy")
     with Workspace.open(tmp_path / "ws") as workspace:
-        workspace.unlearn(cases()["hash"][0].ids[20:21], core_policy="keep-extractor")
+        workspace.model.unlearn(cases()["hash"][0].ids[20:21], core_policy="keep-extractor")
     with pytest.warns(OlderCopyWarning, match="1 request was carried out after it was made"):
         overview(tmp_path / "copy")
 

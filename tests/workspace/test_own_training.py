@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxrr.core import HashCore
-from maxrr.errors import DataError, Refused, WorkspaceError
+from maxrr.errors import DataError, Refused
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import Bundle, MaxRR, Outcome, replay
@@ -15,6 +15,7 @@ from tests.unlearning import trainings
 from tests.unlearning.problems import kinds, table
 from tests.unlearning.test_own_training import model_by
 from tests.unlearning.test_trained_elsewhere import IDS, adopted, frozen
+from tests.workspace.problems import given
 
 
 def test_the_function_is_given_by_whoever_opens(here, tmp_path):
@@ -22,23 +23,23 @@ def test_the_function_is_given_by_whoever_opens(here, tmp_path):
     Workspace.create(tmp_path / "ws", model_by(), records).close()
     with Workspace.open(tmp_path / "ws") as workspace:
         core, influential, _ = kinds(workspace.model, records)
-        workspace.unlearn(influential[:1])
-        assert workspace.predict(records).shape == (len(records),)
+        workspace.model.unlearn(influential[:1])
+        assert workspace.model.predict(records).shape == (len(records),)
         with pytest.raises(TrainingMissing, match=r"by tests.unlearning.trainings:by_adamw: open it with"):
-            workspace.check_training()
+            workspace.check_code(training=True)
         with pytest.raises(DataError, match=r"by tests.unlearning.trainings:by_adamw: give that function as train="):
-            workspace.unlearn(core[:2], core_policy="retrain", records=records)
+            given(workspace, records).model.unlearn(core[:2], core_policy="retrain")
         with pytest.raises(DataError, match="give that function as train="):
-            workspace.fit(records.without(influential[:1]))
+            workspace.model.fit(records.without(influential[:1]))
     retained = records.without([*influential[:1], *core[:2]])
     with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
-        workspace.check_training()
-        receipt = workspace.unlearn(core[:2], core_policy="retrain", records=records)
-        assert workspace.model_hash_ == model_by().fit(retained).model_hash_
-        assert workspace.replay(receipt, records).outcome == Outcome.identical
+        workspace.check_code(training=True)
+        receipt = given(workspace, records).model.unlearn(core[:2], core_policy="retrain")
+        assert workspace.model.model_hash_ == model_by().fit(retained).model_hash_
+        assert replay(receipt, workspace.model, records).outcome == Outcome.identical
         assert "tests.unlearning.trainings:by_adamw" in workspace.status().conditions[0]
-        workspace.fit(retained)
-        assert workspace.model_hash_ == model_by().fit(retained).model_hash_
+        workspace.model.fit(retained)
+        assert workspace.model.model_hash_ == model_by().fit(retained).model_hash_
         present = workspace.status()
     assert overview(tmp_path / "ws").status == present
 
@@ -50,8 +51,8 @@ def test_a_recipe_is_kept(tmp_path):
     with Workspace.open(tmp_path / "ws") as workspace:
         assert workspace.model.train == recipe
         core, _, _ = kinds(workspace.model, records)
-        workspace.unlearn(core[:2], core_policy="retrain", records=records)
-        assert workspace.model_hash_ == model_by(recipe).fit(records.without(core[:2])).model_hash_
+        given(workspace, records).model.unlearn(core[:2], core_policy="retrain")
+        assert workspace.model.model_hash_ == model_by(recipe).fit(records.without(core[:2])).model_hash_
 
 
 def test_an_adopted_extractor_until_it_is_trained_here(here, tmp_path):
@@ -60,14 +61,14 @@ def test_an_adopted_extractor_until_it_is_trained_here(here, tmp_path):
     with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
         assert ADOPTED in workspace.status().conditions
         free = np.setdiff1d(records.ids, IDS)
-        receipt = workspace.unlearn(free[:1])
-        assert workspace.replay(receipt, records).outcome == Outcome.identical
-        workspace.unlearn(IDS[:2], core_policy="retrain", records=records)
+        receipt = workspace.model.unlearn(free[:1])
+        assert replay(receipt, workspace.model, records).outcome == Outcome.identical
+        given(workspace, records).model.unlearn(IDS[:2], core_policy="retrain")
     with Workspace.open(tmp_path / "ws") as workspace:
         assert ADOPTED not in workspace.status().conditions
         in_memory = adopted(IDS).fit(records)
         in_memory.unlearn([*free[:1], *IDS[:2]], core_policy="retrain")
-        assert workspace.model_hash_ == in_memory.model_hash_
+        assert workspace.model.model_hash_ == in_memory.model_hash_
 
 
 def test_what_a_frozen_network_saw_stays_known(tmp_path):
@@ -77,10 +78,10 @@ def test_what_a_frozen_network_saw_stays_known(tmp_path):
     with Workspace.open(tmp_path / "ws", network=model.network) as workspace:
         for policy in ("refuse", "retrain"):
             with pytest.raises(Refused):
-                workspace.unlearn(IDS[:1], core_policy=policy)
-        assert workspace.unlearn(IDS[:1], core_policy="keep-extractor").guarantee == "approximate-refit"
-        with pytest.raises(WorkspaceError, match="pass the model, too"):
-            workspace.fit(records.without(IDS[:1]))
+                workspace.model.unlearn(IDS[:1], core_policy=policy)
+        assert workspace.model.unlearn(IDS[:1], core_policy="keep-extractor").guarantee == "approximate-refit"
+        with pytest.raises(DataError, match=r"model\.set_params\(core=…\)"):
+            workspace.model.fit(records.without(IDS[:1]))
 
 
 @pytest.mark.parametrize("change", [{"function": 3}, {"run_twice": True}, {"mood": "good"}])
@@ -108,10 +109,10 @@ def test_a_model_and_the_shell_take_the_same_functions(tmp_path):
     named = NamedNetwork("tests.nets.test_naming:of_records", (records.shape, len(records.class_names)))
     core, settings = HashCore(0.5, key="k"), {"epochs": 2, "device": "cpu"}
     with Workspace.create(tmp_path / "ws", MaxRR(of_records, core, **settings), records) as workspace:
-        assert workspace.model_hash_ == MaxRR(named, core, **settings).fit(records).model_hash_
-        receipt = workspace.unlearn(records.ids[:2], core_policy="retrain", records=records)
-        workspace.bundle().save(tmp_path / "bundle")
+        assert workspace.model.model_hash_ == MaxRR(named, core, **settings).fit(records).model_hash_
+        receipt = given(workspace, records).model.unlearn(records.ids[:2], core_policy="retrain")
+        workspace.model.bundle().save(tmp_path / "bundle")
     bundle = Bundle.load(tmp_path / "bundle", network=of_records)
     assert replay(receipt, bundle, records).outcome == "identical"
     with Workspace.open(tmp_path / "ws", network=of_records) as workspace:
-        assert len(workspace.predict(records)) == len(records)
+        assert len(workspace.model.predict(records)) == len(records)

@@ -32,7 +32,7 @@ def test_a_folder_with_anything_in_it_is_refused(tmp_path, records, name):
 
 def test_a_lost_root_is_not_fitted_over(folder, records):
     with Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
     history_in(folder).unlink()
     before = contents(folder)
     with pytest.raises(WorkspaceError, match=r"history-[0-9a-f]{16}\.bin is damaged: it is missing, and with"):
@@ -102,7 +102,7 @@ def test_files_of_another_workspace_stay(template, tmp_path):
     for name, content in strangers.items():
         (folder / name).write_bytes(content)
     with Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[1][:1])
+        workspace.model.unlearn(kinds(workspace.model)[1][:1])
     assert {name: contents(folder)[name] for name in strangers} == strangers
 
 
@@ -134,7 +134,7 @@ def test_a_link_that_comes_while_it_is_open_is_not_followed_either(workspace, tm
     (tmp_path / "elsewhere").mkdir()
     (workspace.folder / workspace._store.ranking().name).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(WorkspaceError, match="it is a link to somewhere else"):
-        workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1))
+        like(workspace, fresh(FrequencyCore(40, runs=2), records, epochs=1)).fit(records)
     assert contents(tmp_path / "elsewhere") == {}
 
 

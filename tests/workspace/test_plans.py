@@ -8,64 +8,68 @@ from maxrr.data import DataError
 from maxrr.errors import MaxRRError, NotHere, Refused, Stale, WorkspaceError
 from maxrr.unlearning import Action
 from maxrr.workspace import Workspace
-from tests.workspace.problems import NEW, contents, copied, facts, fixed_key, kinds, receipt_facts, reopened
+from tests.workspace.problems import NEW, contents, copied, facts, fixed_key, given, kinds, receipt_facts, reopened
 
 
 def test_executing_a_plan_is_the_request_itself(folder, tmp_path, records, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")  # two copies go on, which nobody must notice
     with fixed_key():
         other = copied(folder, tmp_path / "other")
-    with Workspace.open(folder) as workspace, Workspace.open(other) as twin:
+    read = {"records": lambda: records}
+    with Workspace.open(folder, **read) as workspace, Workspace.open(other, **read) as twin:
         core, influential, free = kinds(workspace.model)
         for plan, verb, args in (
-            (workspace.plan(free[:1]), twin.unlearn, (free[:1],)),
-            (lambda: workspace.plan(core[:1], core_policy="retrain"), twin.unlearn, (core[:1],)),
-            (lambda: workspace.plan_replace(influential[0].item(), NEW), twin.replace, (influential[0].item(), NEW)),
+            (workspace.model.plan(free[:1]), twin.model.unlearn, (free[:1],)),
+            (lambda: workspace.model.plan(core[:1], core_policy="retrain"), twin.model.unlearn, (core[:1],)),
+            (
+                lambda: workspace.model.plan_replace(influential[0].item(), NEW),
+                twin.model.replace,
+                (influential[0].item(), NEW),
+            ),
         ):
             made = plan() if callable(plan) else plan
-            needed = {"records": records} if made.trains else {}
-            options = {"core_policy": "retrain", **needed} if made.trains else {}
-            assert receipt_facts(workspace.execute(made, **needed)) == receipt_facts(verb(*args, **options))
+            options = {"core_policy": "retrain"} if made.trains else {}
+            assert receipt_facts(workspace.model.execute(made)) == receipt_facts(verb(*args, **options))
         assert facts(workspace, records) == facts(twin, records)
 
 
 def test_a_snapshots_plan_is_carried_out_by_the_writer_until_something_changes(folder, records):
     with Workspace.open(folder, read_only=True) as reader:
         _, influential, free = kinds(reader.model)
-        first, second = reader.plan(free[:1]), reader.plan_replace(influential[0].item(), NEW)
+        first, second = reader.model.plan(free[:1]), reader.model.plan_replace(influential[0].item(), NEW)
         with pytest.raises(WorkspaceError, match="for reading only"):
-            reader.execute(first)
+            reader.model.execute(first)
     with Workspace.open(folder) as workspace:
-        assert workspace.execute(first).guarantee == "exact-untouched"
+        assert workspace.model.execute(first).guarantee == "exact-untouched"
         before = facts(workspace, records)
         for plan in (first, second):
             with pytest.raises(Stale, match="plan again"):
-                workspace.execute(plan)
+                workspace.model.execute(plan)
         assert facts(workspace, records) == before
     assert reopened(folder, records) == before
 
 
 def test_a_plan_survives_closing_and_opening(folder):
     with Workspace.open(folder) as workspace:
-        plan = workspace.plan(kinds(workspace.model)[1][:1])
+        plan = workspace.model.plan(kinds(workspace.model)[1][:1])
     with Workspace.open(folder) as workspace:
-        assert workspace.execute(plan).guarantee == "exact-refit"
+        assert workspace.model.execute(plan).guarantee == "exact-refit"
 
 
 def test_a_fit_makes_plans_stale(workspace, records):
-    plan = workspace.plan(kinds(workspace.model)[2][:1])
-    workspace.fit(records)
+    plan = workspace.model.plan(kinds(workspace.model)[2][:1])
+    workspace.model.fit(records)
     with pytest.raises(Stale):
-        workspace.execute(plan)
+        workspace.model.execute(plan)
 
 
 def test_of_two_threads_with_one_plan_each_one_is_stale(workspace):
     _, influential, free = kinds(workspace.model)
-    plans = [workspace.plan(free[:1]), workspace.plan(influential[:1])]
+    plans = [workspace.model.plan(free[:1]), workspace.model.plan(influential[:1])]
 
     def answer(plan):
         try:
-            return workspace.execute(plan).number
+            return workspace.model.execute(plan).number
         except Stale:
             return "stale"
 
@@ -78,15 +82,15 @@ def test_what_a_plan_needs_is_asked_for_and_nothing_changes_without_it(workspace
     core, _, _ = kinds(workspace.model)
     before = contents(folder)
     with pytest.raises(Refused) as caught:
-        workspace.unlearn(core[:1])
+        workspace.model.unlearn(core[:1])
     retrain, keep = caught.value.plans
     with pytest.raises(DataError, match="needs the raw records"):
-        workspace.execute(retrain)
+        workspace.model.execute(retrain)
     with pytest.raises(NotHere):
-        workspace.unlearn([3])
+        workspace.model.unlearn([3])
     assert contents(folder) == before
     assert (retrain.action, keep.action) in {(Action.retrain, Action.move), (Action.retrain, Action.erase)}
-    assert workspace.execute(retrain, records=records).guarantee == "exact-retrain"
+    assert given(workspace, records).model.execute(retrain).guarantee == "exact-retrain"
 
 
 def test_errors_have_one_base(folder):

@@ -11,16 +11,19 @@ from maxrr.core import FrequencyCore
 from maxrr.workspace import Workspace
 from tests.unlearning.problems import fresh
 from tests.unlearning.search import holds_bytes
-from tests.workspace.problems import NEW, belongs, cases, contents, copied, found, kinds, needles
+from tests.workspace.problems import NEW, belongs, cases, contents, copied, found, given, kinds, like, needles
 
 ACTS = {
-    "untouched": lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"),
-    "refit": lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"),
-    "approximate": lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"),
-    "retrain": lambda w, ids, records: w.unlearn(ids, core_policy="retrain", records=records),
-    "technique": lambda w, ids, records: w.unlearn(ids, core_policy=lambda net, *_: net, records=records),
-    "fit again": lambda w, ids, records: (w.unlearn(ids, core_policy="keep-extractor"), w.fit(records.without(ids))),
-    "subject": lambda w, ids, records: w.unlearn(
+    "untouched": lambda w, ids, records: w.model.unlearn(ids, core_policy="keep-extractor"),
+    "refit": lambda w, ids, records: w.model.unlearn(ids, core_policy="keep-extractor"),
+    "approximate": lambda w, ids, records: w.model.unlearn(ids, core_policy="keep-extractor"),
+    "retrain": lambda w, ids, records: given(w, records).model.unlearn(ids, core_policy="retrain"),
+    "technique": lambda w, ids, records: given(w, records).model.unlearn(ids, core_policy=lambda net, *_: net),
+    "fit again": lambda w, ids, records: (
+        w.model.unlearn(ids, core_policy="keep-extractor"),
+        w.model.fit(records.without(ids)),
+    ),
+    "subject": lambda w, ids, records: w.model.unlearn(
         subjects=[records.subjects[records.ids == ids[0]][0]], core_policy="keep-extractor"
     ),
 }
@@ -83,10 +86,10 @@ def test_nothing_of_a_replaced_record_is_left_but_its_id(template, tmp_path, sur
         id_ = (core if policy == "retrain" else influential)[0].item()
         wanted = needles(workspace.model, records, id_)
         assert {"hash", "content", "features in float32"} <= found(wanted, folder)
-        workspace.replace(id_, NEW, core_policy=policy, records=records)
+        given(workspace, records).model.replace(id_, NEW, core_policy=policy)
         assert found(wanted, folder, *surroundings) == {"id in utf-32-le"}
         wanted |= needles(workspace.model, with_new(records, id_), id_)
-        workspace.unlearn([id_], core_policy="keep-extractor")
+        workspace.model.unlearn([id_], core_policy="keep-extractor")
         assert found(wanted, folder, *surroundings) == set()
 
 
@@ -107,8 +110,8 @@ def test_requests_one_after_the_other_leave_nothing_of_any(template, tmp_path):
             for id_ in ids:
                 wanted |= {f"{id_}: {what}": bytes_ for what, bytes_ in needles(workspace.model, records, id_).items()}
             if number == 2:
-                workspace.replace(free[5].item(), NEW)
-            workspace.unlearn(ids, core_policy="keep-extractor")
+                workspace.model.replace(free[5].item(), NEW)
+            workspace.model.unlearn(ids, core_policy="keep-extractor")
             assert found(wanted, folder) == set()
     with Workspace.open(folder) as workspace:
         assert workspace.status().forgotten == 7  # and the one that was replaced
@@ -120,7 +123,7 @@ def test_receipts_do_not_name_anybody(template, tmp_path):
     with Workspace.open(folder) as workspace:
         ids = kinds(workspace.model)[1][:2]
         wanted = {str(id_): str(id_).encode() for id_ in ids} | {"somebody": b"person"}
-        workspace.unlearn(ids, core_policy="keep-extractor")
+        workspace.model.unlearn(ids, core_policy="keep-extractor")
         receipt = workspace.receipt(1).to_bytes()
         assert not [name for name, needle in wanted.items() if needle in receipt]
         assert b"tombstones" in receipt
@@ -133,9 +136,9 @@ def test_a_purge_that_failed_is_finished_by_the_next_request(workspace, records,
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", broken_in_place)
         with pytest.warns(UserWarning, match=r"clearing up in .* failed"):
-            workspace.unlearn(free[:1])
+            workspace.model.unlearn(free[:1])
     assert found(wanted, workspace.folder)
-    workspace.unlearn(free[1:2])
+    workspace.model.unlearn(free[1:2])
     assert found(wanted, workspace.folder) == set()
     workspace.close()
     with Workspace.open(workspace.folder) as again:
@@ -158,14 +161,14 @@ def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(wo
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1), progress=stop)
+        like(workspace, fresh(FrequencyCore(40, runs=2), records, epochs=1)).fit(records, progress=stop)
     assert any("votes" in name for name in contents(workspace.folder))
     if again:
         workspace.close()
         workspace = Workspace.open(workspace.folder)
         assert any("votes" in name for name in contents(workspace.folder))
     with workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert set(contents(workspace.folder)) == belongs_to(workspace)
 
 
@@ -191,7 +194,7 @@ def test_a_purge_that_failed_is_told_after_the_memory_was_cleared(workspace, rec
     wanted = needles(workspace.model, records, free[0].item())
     monkeypatch.setattr(os, "pwrite", broken_in_place)
     with pytest.raises(UserWarning, match=r"the request was carried out, but clearing up in .* failed"):
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
     monkeypatch.undo()
     assert holds_bytes(workspace, wanted.values()) == []
     assert workspace.status().requests == 1

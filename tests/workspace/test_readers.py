@@ -13,7 +13,7 @@ from tests.workspace.problems import facts, kinds
 
 KEY = SigningKey.generate()
 ACTS = {
-    "one": lambda workspace, free: workspace.unlearn(free[2:3]),
+    "one": lambda workspace, free: workspace.model.unlearn(free[2:3]),
     "each": lambda workspace, free: workspace.unlearn_each([free[2:3], free[3:5]]),
 }
 
@@ -34,7 +34,7 @@ def test_at_every_touch_of_the_disk_there_is_one_of_two_states(folder, records, 
 
     with Workspace.open(folder, signing_key=KEY) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         old = facts(workspace, records)
         with Points(1, look, lasting=True).patched(), mock.patch("maxrr.workspace.folder.TRIES", 1):
             ACTS[act](workspace, free)
@@ -49,13 +49,13 @@ def test_what_is_committed_while_the_rows_are_read_does_no_harm(folder, records)
     """The history is read again after them, and says which of them may have been erased meanwhile."""
     with Workspace.open(folder, signing_key=KEY) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         real = Rows.content
 
         def busy(rows, *args, **options):
             """Half of the rows as they were before two requests, half as they are after."""
             before = real(rows, *args, **options)
-            workspace.unlearn(free[1:2])
+            workspace.model.unlearn(free[1:2])
             workspace.unlearn_each(free[2:6])
             after = real(rows, *args, **options)
             return before[: len(before) // 2] + after[len(before) // 2 :]
@@ -73,7 +73,7 @@ def test_a_snapshot_stays_and_reloads(folder, records):
         before = facts(reader, records)
         assert not reader.reload()
         for each in range(3):
-            workspace.unlearn(free[each : each + 1])
+            workspace.model.unlearn(free[each : each + 1])
         assert (facts(reader, records), list(reader.receipts())) == (before, [])
         assert reader.reload()
         assert facts(reader, records) == facts(workspace, records)
@@ -85,6 +85,6 @@ def test_nobody_asks_for_the_lock_beside_one_who_works(folder):
     with Workspace.open(folder, signing_key=KEY) as workspace:
         free = kinds(workspace.model)[2]
         for each in range(3):
-            workspace.unlearn(free[each : each + 1])
+            workspace.model.unlearn(free[each : each + 1])
             with mock.patch.object(Folder, "enter", side_effect=AssertionError):
                 Workspace.open(folder, read_only=True).close()

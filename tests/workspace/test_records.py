@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from maxrr.data import DataError
-from maxrr.workspace import Commit, RecordKind, Workspace, WorkspaceError
-from tests.workspace.problems import NEW, cases, history_in
+from maxrr.unlearning import RecordKind
+from maxrr.workspace import Commit, Workspace, WorkspaceError
+from tests.workspace.problems import NEW, cases, forgotten_but_here, given, history_in, holds
 
 
 @pytest.fixture(params=["hash", "hash, words"])
@@ -23,7 +24,7 @@ def workspace(records, tmp_path):
 
 
 def test_it_is_that_of_the_records_that_were_fitted(workspace, records):
-    kind = workspace.kind
+    kind = workspace.model.kind_
     assert (kind.shape, kind.class_names) == (records.shape, records.class_names)
     assert [kind.label(name) for name in kind.class_names] == list(range(len(kind.class_names)))
     with pytest.raises(DataError, match="there is no class 'shoe'"):
@@ -35,9 +36,9 @@ def test_a_record_is_found_whatever_array_its_id_is_in(workspace, records):
     ids = records.ids[:2]
     kinds = (object, ids.dtype) if ids.dtype.kind == "U" else (object, np.uint32, np.int64)
     for kind in kinds:
-        assert workspace.holds(ids.astype(kind)).all()
-    assert workspace.holds(ids.tolist()).all()
-    assert workspace.holds([]).tolist() == []
+        assert holds(workspace, ids.astype(kind)).all()
+    assert holds(workspace, ids.tolist()).all()
+    assert holds(workspace, []).tolist() == []
 
 
 def test_texts_stay_texts_and_integers_integers():
@@ -75,25 +76,27 @@ def test_classes_by_their_names():
 
 def test_whom_a_receipt_names(workspace, records):
     gone, exchanged, other = records.ids[:3].tolist()
-    first = workspace.unlearn([gone], core_policy="keep-extractor")
-    second = workspace.unlearn([gone], core_policy="keep-extractor")
-    third = workspace.replace(exchanged, NEW, core_policy="keep-extractor")
+    first = workspace.model.unlearn([gone], core_policy="keep-extractor")
+    second = workspace.model.unlearn([gone], core_policy="keep-extractor")
+    third = workspace.model.replace(exchanged, NEW, core_policy="keep-extractor")
     for receipt, expected in (
         (first, ([True, False, False], [False] * 3, [False] * 3)),
         (second, ([False] * 3, [False] * 3, [True, False, False])),
         (third, ([False] * 3, [False, True, False], [False] * 3)),
     ):
-        assert tuple(mask.tolist() for mask in workspace.on_receipt(receipt, [gone, exchanged, other])) == expected
-    assert workspace.forgotten_but_here() == 0
-    assert workspace.returning(records).tolist() == [gone, exchanged]
-    assert workspace.returning(records, copies=False).tolist() == [gone]
+        assert (
+            tuple(mask.tolist() for mask in workspace.model.on_receipt(receipt, [gone, exchanged, other])) == expected
+        )
+    assert forgotten_but_here(workspace) == 0
+    assert workspace.model.returning(records).tolist() == [gone, exchanged]
+    assert workspace.model.returning(records, copies=False).tolist() == [gone]
 
 
 def test_a_replacement_is_planned_as_it_is_done(workspace):
     one = workspace._fitted.records.ids[0].item()
-    plan = workspace.plan_replace(one, NEW, core_policy="keep-extractor")
-    assert workspace.replace(one, NEW, core_policy="keep-extractor").guarantee == plan.guarantee
-    assert workspace.plan_replace("nobody", NEW).refusal.startswith("no record has id 'nobody'")
+    plan = workspace.model.plan_replace(one, NEW, core_policy="keep-extractor")
+    assert workspace.model.replace(one, NEW, core_policy="keep-extractor").guarantee == plan.guarantee
+    assert workspace.model.plan_replace("nobody", NEW).refusal.startswith("no record has id 'nobody'")
 
 
 def test_a_workspace_is_created_or_opened_and_not_constructed():
@@ -106,7 +109,7 @@ def test_what_was_committed_last(tmp_path):
     assert Commit.last(tmp_path) is None
     with Workspace.create(tmp_path / "ws", model, records) as workspace:
         assert Commit.last(tmp_path / "ws") == Commit(1, 0, records.shape, records.class_names)
-        workspace.unlearn(records.ids[:2], core_policy="keep-extractor")
+        workspace.model.unlearn(records.ids[:2], core_policy="keep-extractor")
     assert Commit.last(tmp_path / "ws") == Commit(2, 1, records.shape, records.class_names)
     history_in(tmp_path / "ws").write_text("{}")
     with pytest.raises(WorkspaceError, match="damaged"):
@@ -118,13 +121,13 @@ def test_weights_are_kept_and_erased(tmp_path):
     weighted = replace(records, weights=np.arange(len(records)) + 0.5)
     gone = records.ids[:3]
     with Workspace.create(tmp_path / "ws", model, weighted) as workspace:
-        workspace.unlearn(gone, core_policy="keep-extractor")
+        workspace.model.unlearn(gone, core_policy="keep-extractor")
     with Workspace.open(tmp_path / "ws") as again:
-        held = again.model_with(weighted)._fitted.records
+        held = given(again, weighted).model._apart()._fitted.records
     assert held.retained().content_hash() == weighted.without(gone).content_hash()
     assert not held.weights[~held.alive].any()
     with Workspace.open(tmp_path / "ws") as again, pytest.raises(DataError, match="differ from those in this data"):
-        again.model_with(records)
+        given(again, records).model._apart()
 
 
 def test_forgotten_values_are_known_after_a_fit_with_columns_in_another_order(tmp_path):
@@ -132,11 +135,11 @@ def test_forgotten_values_are_known_after_a_fit_with_columns_in_another_order(tm
     turned = replace(records, inputs=records.inputs[:, ::-1], columns=tuple("edcba"))
     gone = records.ids[:1]
     with Workspace.create(tmp_path / "ws", cases()["hash"][1], records) as workspace:
-        workspace.unlearn(gone, core_policy="keep-extractor")
-        workspace.fit(turned.without(gone))
+        workspace.model.unlearn(gone, core_policy="keep-extractor")
+        workspace.model.fit(turned.without(gone))
     with Workspace.open(tmp_path / "ws") as workspace:
         for each in (records, turned):
             copy = replace(each.select(gone), ids=gone + 999_000_000)
-            assert workspace.returning(copy).tolist() == copy.ids.tolist()
+            assert workspace.model.returning(copy).tolist() == copy.ids.tolist()
             with pytest.raises(DataError, match="exactly the values of forgotten"):
-                workspace.add(copy)
+                workspace.model.add(copy)

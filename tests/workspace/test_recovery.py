@@ -17,7 +17,7 @@ from tests.cases import some, stride
 from tests.unlearning.problems import fresh
 from tests.unlearning.search import holds_bytes
 from tests.workspace.faults import Points
-from tests.workspace.problems import NEW, belongs, cases, contents, copied, facts, found, kinds, needles
+from tests.workspace.problems import NEW, belongs, cases, contents, copied, facts, found, given, kinds, like, needles
 
 
 class Killed(BaseException):
@@ -29,10 +29,10 @@ def killed(_):
 
 
 ACTS = {
-    "untouched": (lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"), 2),
-    "refit": (lambda w, ids, records: w.unlearn(ids, core_policy="keep-extractor"), 1),
-    "retrain": (lambda w, ids, records: w.unlearn(ids, core_policy="retrain", records=records), 0),
-    "replace": (lambda w, ids, records: w.replace(ids[0].item(), NEW, core_policy="keep-extractor"), 1),
+    "untouched": (lambda w, ids, records: w.model.unlearn(ids, core_policy="keep-extractor"), 2),
+    "refit": (lambda w, ids, records: w.model.unlearn(ids, core_policy="keep-extractor"), 1),
+    "retrain": (lambda w, ids, records: given(w, records).model.unlearn(ids, core_policy="retrain"), 0),
+    "replace": (lambda w, ids, records: w.model.replace(ids[0].item(), NEW, core_policy="keep-extractor"), 1),
 }
 
 
@@ -96,7 +96,7 @@ def test_rows_that_are_put_back_are_erased_whichever_request_forgot_them(folder,
         for ids in (free[:1], free[1:3], influential[:1], free[3:4]):
             for id_ in ids.tolist():
                 wanted |= {f"{id_}: {what}": each for what, each in needles(workspace.model, records, id_).items()}
-            workspace.unlearn(ids)
+            workspace.model.unlearn(ids)
         after = facts(workspace, records)
     for read_only in (False, True):
         path.write_bytes(old)
@@ -128,7 +128,7 @@ def test_what_leaves_is_overwritten_flushed_and_then_deleted(folder, records, ac
         before, token = contents(folder), workspace._store.token
         with mock.patch.multiple(os, **{name: noted(name) for name in real}):
             if act == "fit again":
-                workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1))
+                like(workspace, fresh(FrequencyCore(40, runs=2), records, epochs=1)).fit(records)
             else:
                 ACTS[act][0](workspace, ids, records)
         after = contents(folder)
@@ -159,7 +159,7 @@ def test_the_runs_of_a_ranking_are_overwritten_too(folder, records):
         remove(path)
 
     with Workspace.open(folder) as workspace, mock.patch("maxrr.workspace.folder.remove", noted):
-        workspace.fit(records, fresh(FrequencyCore(40, runs=2), records, epochs=1))
+        like(workspace, fresh(FrequencyCore(40, runs=2), records, epochs=1)).fit(records)
     assert contents_at_the_end
     assert not any(any(content) for content in contents_at_the_end)
 
@@ -180,7 +180,7 @@ def test_interrupted_at_any_point_a_reader_finds_one_of_two_states_and_nothing_e
         workspace = Workspace.open(folder)
         ids = kinds(workspace.model)[whose][:1]
         wanted = needles(workspace.model, records, ids[0].item())
-        old = workspace.model_hash_, workspace.content_hash_
+        old = workspace.model.model_hash_, workspace.model.content_hash_
         points = Points(at, killed, lasting=True)
         with points.patched(), contextlib.suppress(Killed):
             do(workspace, ids, records)
@@ -188,7 +188,7 @@ def test_interrupted_at_any_point_a_reader_finds_one_of_two_states_and_nothing_e
         if points.count < at:
             break
         with Workspace.open(folder, read_only=True) as reader:
-            counts.append((reader.model_hash_, reader.content_hash_) != old)
+            counts.append((reader.model.model_hash_, reader.model.content_hash_) != old)
             left_over = {what for what in found(wanted, folder) if act != "replace" or not what.startswith("id ")}
             assert not counts[-1] or left_over == set(), at
         assert set(contents(folder)) == belongs(folder), at
@@ -221,7 +221,7 @@ def test_what_can_be_erased_is_though_something_else_cannot(folder, records):
             mock.patch.object(Rows, "erase", side_effect=OSError(28, "No space left on device")),
             pytest.warns(UserWarning, match="No space left"),
         ):
-            workspace.unlearn(ids, core_policy="keep-extractor")
+            workspace.model.unlearn(ids, core_policy="keep-extractor")
         multipliers = {name: needle for name, needle in wanted.items() if "multiplier" in name}
         assert multipliers
         assert found(wanted, folder)

@@ -22,7 +22,7 @@ def used(template, tmp_path_factory):
     """A workspace in shards, one of which keeps something of a forgotten record."""
     folder = copied(template("hash in shards"), tmp_path_factory.mktemp("seal") / "workspace")
     with Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
+        workspace.model.unlearn(kinds(workspace.model)[0][:1], core_policy="keep-extractor")
     return folder
 
 

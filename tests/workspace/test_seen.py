@@ -21,10 +21,10 @@ def restored(folder, tmp_path):
     """A workspace with three requests, replaced by a copy from after the first."""
     with Workspace.open(folder) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         copied(folder, tmp_path / "copy")
         for each in (1, 2):
-            workspace.unlearn(free[each : each + 1])
+            workspace.model.unlearn(free[each : each + 1])
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "copy", folder)
     return folder
@@ -53,7 +53,7 @@ def test_an_older_copy_is_said_to_be_one_every_time(restored, read_only):
 def test_a_fit_that_is_undone_is_told(folder, tmp_path, records):
     shutil.copytree(folder, tmp_path / "copy")
     with Workspace.open(folder) as workspace:
-        workspace.fit(records)
+        workspace.model.fit(records)
     older, (words,) = said(tmp_path / "copy")
     assert (older, "was fitted again after it was made" in words) == (0, True)
 
@@ -62,12 +62,12 @@ def test_who_follows_in_order_hears_nothing(folder):
     for _ in range(3):
         assert said(folder) == (0, [])
         with Workspace.open(folder) as workspace:
-            workspace.unlearn(kinds(workspace.model)[2][:1])
+            workspace.model.unlearn(kinds(workspace.model)[2][:1])
 
 
 def test_what_is_kept_names_nobody_and_is_private(folder):
     with Workspace.open(folder) as workspace:
-        receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
+        receipt = workspace.model.unlearn(kinds(workspace.model)[2][:1])
         token = workspace._store.token
     path, lock = sorted(seen.place().iterdir())
     assert (path.name, lock.name, lock.read_bytes()) == (f"{token}.json", f"{token}.lock", b"")
@@ -112,7 +112,7 @@ def test_where_nothing_can_be_kept_nothing_fails(folder, tmp_path, monkeypatch, 
         path.unlink()
         os.mkfifo(path)
     with Workspace.open(folder) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert workspace.older_than_seen == 0
     if where == "relative":
         assert (tmp_path / "home" / ".local" / "state" / "maxrr" / "seen").is_dir()
@@ -128,5 +128,5 @@ def test_readers_beside_somebody_who_goes_on_are_not_told_so(folder):
     with Load(read, read, read) as load:
         for _ in range(12):
             with Workspace.open(folder, wait=60.0) as workspace:
-                workspace.unlearn(kinds(workspace.model)[2][:1])
+                workspace.model.unlearn(kinds(workspace.model)[2][:1])
     assert (load.wrong, set(load.seen)) == ([], {0})

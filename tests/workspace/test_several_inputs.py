@@ -7,11 +7,12 @@ from maxrr.core import HashCore
 from maxrr.data import Dataset
 from maxrr.files import from_plain
 from maxrr.nets.naming import NamedNetwork
+from maxrr.unlearning import replay
 from maxrr.unlearning.facts import Facts
 from maxrr.workspace import Commit, Workspace, WorkspaceError
 from tests.several_inputs import LENGTH, Text, text_network, texts
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import facts_of
+from tests.workspace.problems import facts_of, given
 
 CORE = HashCore(0.5, key="house")
 SHAPES = {"mask": (LENGTH,), "tokens": (LENGTH,)}
@@ -28,22 +29,22 @@ def folder(tmp_path):
 def test_opened_again_it_is_the_same(folder, here):
     records, model = texts(), fresh(CORE, None, Text()).fit(texts())
     with Workspace.open(folder, network=text_network(SHAPES, 3)) as workspace:
-        assert workspace.model_hash_ == model.model_hash_
-        assert workspace.kind.dtype == records.inputs.dtype
-        assert str(workspace.kind) == "mask bool of shape (6,) and tokens int64 of shape (6,)"
-        assert np.array_equal(workspace.predict(records), model.predict(records))
+        assert workspace.model.model_hash_ == model.model_hash_
+        assert workspace.model.kind_.dtype == records.inputs.dtype
+        assert str(workspace.model.kind_) == "mask bool of shape (6,) and tokens int64 of shape (6,)"
+        assert np.array_equal(workspace.model.predict(records), model.predict(records))
         gone = model.core_.ids[:2]
-        receipt = workspace.unlearn(gone, core_policy="retrain", records=records)
-        assert workspace.replay(receipt, records).outcome == "identical"
+        receipt = given(workspace, records).model.unlearn(gone, core_policy="retrain")
+        assert replay(receipt, workspace.model, records).outcome == "identical"
         changed = {"tokens": np.ones(LENGTH, dtype=int), "mask": np.ones(LENGTH, dtype=bool)}
-        workspace.replace(int(records.ids[0]), changed, core_policy="keep-extractor", records=records)
+        given(workspace, records).model.replace(int(records.ids[0]), changed, core_policy="keep-extractor")
     model.unlearn(gone, core_policy="retrain")
     model.replace(int(records.ids[0]), changed, core_policy="keep-extractor")
     with Workspace.open(folder, network=text_network(SHAPES, 3)) as workspace:
-        assert (workspace.model_hash_, workspace.content_hash_) == (model.model_hash_, model.content_hash_)
+        assert (workspace.model.model_hash_, workspace.model.content_hash_) == (model.model_hash_, model.content_hash_)
         other = Dataset({"tokens": records.inputs["tokens"]}, records.labels, records.class_names, records.ids)
         with pytest.raises(ValueError, match="'mask' is missing"):
-            workspace.predict(other)
+            workspace.model.predict(other)
 
 
 def test_the_commit_knows_the_shape_of_each_input(folder):
@@ -58,4 +59,4 @@ def test_the_commit_knows_the_shape_of_each_input(folder):
 
 def test_the_network_is_made_only_for_whoever_names_it(folder):
     with Workspace.open(folder, read_only=True) as workspace, pytest.raises(WorkspaceError, match="text_network"):
-        workspace.predict(texts())
+        workspace.model.predict(texts())

@@ -30,7 +30,7 @@ class Signed:
         key = {"signing_key": find_key(self.private)} if signed else {}
         with Workspace.open(self.folder, **key) as workspace:
             for _ in range(count):
-                workspace.unlearn([next(self.ids)], core_policy="keep-extractor")
+                workspace.model.unlearn([next(self.ids)], core_policy="keep-extractor")
 
     def check(self):
         found = check_receipt_log(self.folder, self.keys)
@@ -64,7 +64,7 @@ def test_a_key_is_rotated(signed):
 def test_a_request_that_is_not_logged_is_named_and_logged_by_the_next_opening(signed):
     workspace = Workspace.open(signed.folder, signing_key=find_key(signed.private))
     with mock.patch.object(LogWriter, "append", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
-        workspace.unlearn([next(signed.ids)], core_policy="keep-extractor")
+        workspace.model.unlearn([next(signed.ids)], core_policy="keep-extractor")
     with pytest.raises(EvidenceError, match="receipt 4 is not logged"):
         signed.check()
     workspace.close()

@@ -28,7 +28,7 @@ def entries(folder, token, *keys):
 
 def test_a_receipt_is_signed_as_a_statement_about_the_model(folder):
     with Workspace.open(folder, signing_key=FIRST) as workspace:
-        receipt = workspace.unlearn(kinds(workspace.model)[2][:1])
+        receipt = workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert list(workspace.receipts()) == [receipt]
         copy = workspace.receipt(1).to_bytes()
     (line,) = receipts_in(folder)
@@ -45,13 +45,13 @@ def test_a_receipt_is_signed_as_a_statement_about_the_model(folder):
 def test_the_log_begins_with_the_receipts_from_before_there_was_a_key(folder):
     with Workspace.open(folder) as workspace:
         free = kinds(workspace.model)[2]
-        earlier = [workspace.unlearn(free[each : each + 1]) for each in (0, 1)]
+        earlier = [workspace.model.unlearn(free[each : each + 1]) for each in (0, 1)]
         assert workspace.receipt(2) == HandedReceipt(earlier[1])
     assert not (folder / "log").exists()
     Workspace.open(folder, signing_key=FIRST).close()  # which asks for nothing, and so signs nothing
     assert not (folder / "log").exists()
     with Workspace.open(folder, signing_key=FIRST) as workspace:
-        workspace.unlearn(free[2:3])
+        workspace.model.unlearn(free[2:3])
         token = workspace.token
         assert [handed.envelope is None for handed in handed_in(folder)] == [
             True,
@@ -67,31 +67,31 @@ def test_the_log_begins_with_the_receipts_from_before_there_was_a_key(folder):
 def test_once_signed_no_request_goes_without_a_key(folder, records):
     with Workspace.open(folder, signing_key=FIRST) as workspace:
         _core, _, free = kinds(workspace.model)
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
     before = contents(folder)
     with Workspace.open(folder) as workspace:
         for act in (
-            lambda: workspace.unlearn(free[1:2]),
+            lambda: workspace.model.unlearn(free[1:2]),
             lambda: workspace.unlearn_each([free[1:2]]),
-            lambda: workspace.execute(workspace.plan(free[1:2])),
-            lambda: workspace.replace(free[1].item(), [0.0] * 5),
+            lambda: workspace.model.execute(workspace.model.plan(free[1:2])),
+            lambda: workspace.model.replace(free[1].item(), [0.0] * 5),
             lambda: workspace.catch_up(folder),
         ):
             with pytest.raises(WorkspaceError, match="this workspace signs its receipts: give the key"):
                 act()
-        assert workspace.plan(free[1:2]).requested == 1
+        assert workspace.model.plan(free[1:2]).requested == 1
     assert contents(folder) == before
     with Workspace.open(folder) as workspace:
-        workspace.fit(records.without(free[:1]))  # of which there is no receipt
+        workspace.model.fit(records.without(free[:1]))  # of which there is no receipt
     with Workspace.open(folder) as workspace, pytest.raises(WorkspaceError, match="signs its receipts"):
-        workspace.unlearn(free[1:2])
+        workspace.model.unlearn(free[1:2])
 
 
 def test_another_key_may_take_the_place_of_the_first(folder):
     for key, each in ((FIRST, 0), (SECOND, 1), (SECOND, 2)):
         with Workspace.open(folder, signing_key=key) as workspace:
             free = kinds(workspace.model)[2]
-            workspace.unlearn(free[:1])
+            workspace.model.unlearn(free[:1])
             assert len(workspace._store.root.keys) == 1 + (each > 0)
     token = workspace.token
     for line, key in zip(receipts_in(folder), (FIRST, SECOND, SECOND), strict=True):
@@ -103,7 +103,7 @@ def test_another_key_may_take_the_place_of_the_first(folder):
 
 def test_the_key_is_kept_nowhere(tmp_path, records, folder):
     with Workspace.open(folder, signing_key=FIRST) as workspace:
-        workspace.unlearn(kinds(workspace.model)[2][:1])
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
     FIRST.save(tmp_path / "key.pem")
     pem = (tmp_path / "key.pem").read_text().splitlines()[1]
     raw = FIRST._key.private_bytes_raw()
@@ -114,11 +114,11 @@ def test_a_log_that_is_behind_is_brought_up_to_date_by_whoever_has_the_key(folde
     """Until then the request counts: it is the log that follows."""
     with Workspace.open(folder, signing_key=FIRST) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         with monkeypatch.context() as patch:
             patch.setattr("maxrr.evidence.LogWriter.append", full)
             with pytest.warns(UserWarning, match="No space left"):
-                workspace.unlearn(free[1:2])
+                workspace.model.unlearn(free[1:2])
         assert len(entries(folder, workspace.token, FIRST)) == 1
     for options in ({}, {"read_only": True}):
         with Workspace.open(folder, **options) as workspace:
@@ -126,7 +126,7 @@ def test_a_log_that_is_behind_is_brought_up_to_date_by_whoever_has_the_key(folde
         assert len(entries(folder, workspace.token, FIRST)) == 1
     with Workspace.open(folder, signing_key=FIRST) as workspace:
         assert len(entries(folder, workspace.token, FIRST)) == 2
-        workspace.unlearn(free[2:3])
+        workspace.model.unlearn(free[2:3])
     assert entries(folder, workspace.token, FIRST) == [handed.sha256 for handed in handed_in(folder)]
 
 
@@ -139,10 +139,10 @@ def test_a_log_that_was_taken_back_or_belongs_to_others_is_damage(folder, tmp_pa
 
     with Workspace.open(folder, signing_key=FIRST) as workspace:
         free = kinds(workspace.model)[2]
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
         shutil.copytree(folder / "log", tmp_path / "older")
         for each in (1, 2):
-            workspace.unlearn(free[each : each + 1])
+            workspace.model.unlearn(free[each : each + 1])
     shutil.copytree(folder, tmp_path / "copy")
     for wrong in ("older", "gone"):
         shutil.rmtree(tmp_path / "copy" / "log")

@@ -13,7 +13,7 @@ import pytest
 from maxrr.svm import FlatHeadWarning
 from maxrr.workspace import Workspace, WorkspaceError, codec, rows
 from tests.unlearning.problems import fresh, table
-from tests.workspace.problems import HASHED, cases, copied, kinds
+from tests.workspace.problems import HASHED, cases, copied, given, kinds, like
 
 ASKED = table().select(table().ids[:20])
 
@@ -45,7 +45,7 @@ class Load:
 
 
 def answer(workspace):
-    return workspace.decision_function(ASKED).tobytes()
+    return workspace.model.decision_function(ASKED).tobytes()
 
 
 def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_state(folder, records):
@@ -55,30 +55,30 @@ def test_predictions_while_another_thread_unlearns_are_those_of_a_committed_stat
     assert 20 < (records.labels == 1).sum() < 40
     with Workspace.open(folder) as workspace:
         states = {answer(workspace)}
-        probabilities = {workspace.predict_proba(ASKED).tobytes()}
-        labels = {workspace.predict(ASKED).tobytes()}
+        probabilities = {workspace.model.predict_proba(ASKED).tobytes()}
+        labels = {workspace.model.predict(ASKED).tobytes()}
         others = [
             lambda: ("scores", answer(workspace)),
-            lambda: ("labels", workspace.predict(ASKED).tobytes()),
-            lambda: ("probabilities", workspace.predict_proba(ASKED).tobytes()),
-            lambda: ("plan", workspace.plan(by_class[-1:]).requested),
+            lambda: ("labels", workspace.model.predict(ASKED).tobytes()),
+            lambda: ("probabilities", workspace.model.predict_proba(ASKED).tobytes()),
+            lambda: ("plan", workspace.model.plan(by_class[-1:]).requested),
             lambda: ("status", workspace.status().records, workspace.model.model_hash_),
             lambda: ("receipts", len(list(workspace.receipts()))),
         ]
         with Load(*others) as load:
             for some in by_class[:40].reshape(10, 4):
-                workspace.unlearn(some, core_policy="keep-extractor")
+                workspace.model.unlearn(some, core_policy="keep-extractor")
                 states.add(answer(workspace))
-                labels.add(workspace.predict(ASKED).tobytes())
-                probabilities.add(workspace.predict_proba(ASKED).tobytes())
-            final, requests = workspace.model_hash_, workspace.status().requests
+                labels.add(workspace.model.predict(ASKED).tobytes())
+                probabilities.add(workspace.model.predict_proba(ASKED).tobytes())
+            final, requests = workspace.model.model_hash_, workspace.status().requests
         assert load.wrong == []
         known = {"scores": states, "labels": labels, "probabilities": probabilities}
         assert [what for what, *value in load.seen if what in known and value[0] not in known[what]] == []
         assert {what for what, *_ in load.seen} == {"scores", "labels", "probabilities", "plan", "status", "receipts"}
     assert requests == 10
     with Workspace.open(folder) as workspace:
-        assert (workspace.model_hash_, workspace.status().requests) == (final, requests)
+        assert (workspace.model.model_hash_, workspace.status().requests) == (final, requests)
         assert len(list(workspace.receipts())) == requests
 
 
@@ -92,18 +92,20 @@ def test_predictions_do_not_wait_for_a_request(workspace, records, monkeypatch):
         assert go.wait(60)
         return real(*args)
 
-    workspace.predict_proba(ASKED)
+    workspace.model.predict_proba(ASKED)
     monkeypatch.setattr(type(workspace._store), "commit", slow)
     influential = kinds(workspace.model)[1]
-    thread = threading.Thread(target=workspace.unlearn, args=(influential[:3],))
+    thread = threading.Thread(target=workspace.model.unlearn, args=(influential[:3],))
     thread.start()
     assert entered.wait(60)
     try:
         assert answer(workspace) == before
-        assert workspace.score(records) > 0.3
-        assert workspace.predict_proba(ASKED).shape == (20, 3)
+        assert workspace.model.score(records) > 0.3
+        assert workspace.model.predict_proba(ASKED).shape == (20, 3)
         planned = []
-        planning = threading.Thread(target=lambda: planned.append(workspace.plan(influential[:1]).already_forgotten))
+        planning = threading.Thread(
+            target=lambda: planned.append(workspace.model.plan(influential[:1]).already_forgotten)
+        )
         planning.start()
         planning.join(0.2)
         assert planned == []  # it is told of what comes after
@@ -128,7 +130,7 @@ def test_predictions_while_another_thread_fits_again_and_fails(workspace, record
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(type(workspace._store), name, broken)
                 with pytest.raises(OSError, match="broken"):
-                    workspace.fit(records, other)
+                    like(workspace, other).fit(records)
     assert (load.wrong, set(load.seen)) == ([], {before})
     assert answer(workspace) == before
 
@@ -136,7 +138,7 @@ def test_predictions_while_another_thread_fits_again_and_fails(workspace, record
 def test_two_threads_unlearn_one_after_the_other(folder, records):
     with Workspace.open(folder) as workspace:
         free = kinds(workspace.model)[2]
-        threads = [threading.Thread(target=workspace.unlearn, args=(free[each : each + 1],)) for each in range(6)]
+        threads = [threading.Thread(target=workspace.model.unlearn, args=(free[each : each + 1],)) for each in range(6)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -170,21 +172,21 @@ def test_a_forked_process_predicts_and_changes_nothing(folder, records):
         def work():
             said = []
             for act in (
-                lambda: workspace.unlearn(free[:1]),
-                lambda: workspace.replace(free[0].item(), np.ones(5)),
-                lambda: workspace.fit(records),
+                lambda: workspace.model.unlearn(free[:1]),
+                lambda: workspace.model.replace(free[0].item(), np.ones(5)),
+                lambda: workspace.model.fit(records),
             ):
                 try:
                     act()
                 except WorkspaceError as error:
                     said.append("opened in another process: open it again" in str(error))
-            head = workspace._loaded.heads_.coef_.tobytes()
-            return said, head, workspace.status().records, workspace.plan(free[:1]).requested
+            head = workspace.model.heads_.coef_.tobytes()
+            return said, head, workspace.status().records, workspace.model.plan(free[:1]).requested
 
         with workspace._lock:  # as another thread may at that moment
             found = forked(work)
         assert found == ([True] * 3, workspace.model.heads_.coef_.tobytes(), len(records), 1)
-        workspace.unlearn(free[:1])
+        workspace.model.unlearn(free[:1])
     assert Workspace.open(folder).status().requests == 1
 
 
@@ -215,7 +217,7 @@ def test_no_file_stays_open(folder, records):
     for read_only in (True, False) * 3:
         with Workspace.open(folder, read_only=read_only) as workspace:
             assert opened() == before + (not read_only)
-            workspace.predict(records)
+            workspace.model.predict(records)
     assert opened() == before
 
 
@@ -241,9 +243,9 @@ def test_readers_open_and_reload_at_any_moment_of_a_writer(folder, records):
         states[look(writer)] = True
         with Load(open_anew, reload) as load:
             for id_ in (*influential[:6], *free[:6]):
-                writer.unlearn([id_], core_policy="keep-extractor")
+                writer.model.unlearn([id_], core_policy="keep-extractor")
                 states[look(writer)] = True
-            writer.unlearn(core[:1], core_policy="retrain", records=records)
+            given(writer, records).model.unlearn(core[:1], core_policy="retrain")
             states[look(writer)] = True
         assert load.wrong == []
         assert set(load.seen) <= set(states)
@@ -256,11 +258,11 @@ def test_a_reader_of_a_large_table_keeps_what_a_writer_erases(folder, records, m
     for module in (rows, codec):
         monkeypatch.setattr(module, "LARGE", 0)
     with Workspace.open(folder, read_only=True) as before:
-        expected = before.predict_proba(records)
+        expected = before.model.predict_proba(records)
     reader = Workspace.open(folder, read_only=True)
     with Workspace.open(folder) as writer:
-        writer.unlearn(kinds(writer.model)[0][:2], core_policy="retrain", records=records)
-    assert np.array_equal(reader.predict_proba(records), expected)
+        given(writer, records).model.unlearn(kinds(writer.model)[0][:2], core_policy="retrain")
+    assert np.array_equal(reader.model.predict_proba(records), expected)
 
 
 def test_readers_beside_a_writer_have_snapshots(template, tmp_path, records):
@@ -272,9 +274,9 @@ def test_readers_beside_a_writer_have_snapshots(template, tmp_path, records):
         influential = kinds(writer.model)[1]
         with Load(lambda: reader.status().requests, lambda: answer(reader)) as load:
             for id_ in influential[:5]:
-                writer.unlearn([id_], core_policy="keep-extractor")
+                writer.model.unlearn([id_], core_policy="keep-extractor")
     assert (load.wrong, set(load.seen)) == ([], {0, old})
-    assert (list(reader.receipts()), reader.plan(influential[:1]).requested) == ([], 1)
+    assert (list(reader.receipts()), reader.model.plan(influential[:1]).requested) == ([], 1)
     later = Workspace.open(folder, read_only=True)
     shutil.rmtree(folder)  # what was read is in memory
     assert len(list(later.receipts())) == 5

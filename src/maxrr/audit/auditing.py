@@ -17,7 +17,7 @@ import torch
 
 from maxrr.audit import distances
 from maxrr.audit.attacks import cross_entropy, logit
-from maxrr.audit.case import Case, make_case
+from maxrr.audit.case import Case, make_case, working_copy
 from maxrr.audit.distances import Beside
 from maxrr.audit.findings import decide, rank_of_first, rank_p_value, rounding
 from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others
@@ -54,7 +54,8 @@ def audit(
     Parameters
     ----------
     model : MaxRR
-        The model after the request, with its raw records.
+        The model after the request, in memory, or that of a workspace, which says how raw records are read and notes
+        the audit.
     receipt : Receipt
         The receipt of the request.
     forgotten : Dataset
@@ -104,6 +105,7 @@ def audit(
     if chosen_engine is not None and pool is not None:
         raise ValueError("workers of an engine train extractors of their own: leave out either the pool or the engine")
     place = device_on(chosen_engine, device)
+    model = working_copy(model)
     case = make_case(model, receipt, forgotten, test, core_as_members=core_as_members)
     chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
     if not chosen:

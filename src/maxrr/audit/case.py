@@ -59,6 +59,13 @@ class Case:
         return joined(self.retained, self.forgotten)
 
 
+def working_copy(model: Any) -> MaxRR:
+    """The model with its raw records: a copy of one that a workspace holds, which may go on meanwhile."""
+    if not isinstance(model, MaxRR):
+        raise TypeError(f"model should be a MaxRR, not {type(model).__name__}")
+    return model._apart()
+
+
 def make_case(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, core_as_members: bool = True
 ) -> Case:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxrr.audit.auditing import here, labels_of
-from maxrr.audit.case import check_trains, make_case
+from maxrr.audit.case import check_trains, make_case, working_copy
 from maxrr.audit.findings import ALPHA, FEWEST, WORTH, oddest
 from maxrr.audit.findings import apart as apart_
 from maxrr.audit.scores import Evidence, Seen
@@ -96,7 +96,7 @@ def plan_audit(
     if pilot < 8:
         raise ValueError(f"a pilot takes 8 models or more, not {pilot}")
     started = time.perf_counter()
-    case = make_case(model, receipt, forgotten, test)
+    case = make_case(working_copy(model), receipt, forgotten, test)
     chosen = engine_from(engine)
     place = device_on(chosen, device)
     maker = Shadows(case, here(place), None, ModelProgress(progress, pilot))

@@ -32,8 +32,7 @@ from maxrr.cli.run import USAGE, Stop
 from maxrr.cli.unlearn import confirm
 from maxrr.cli.workspaces import (
     APART,
-    check_network,
-    check_training,
+    check_code,
     lasting_name,
     opened,
     options_for,
@@ -105,7 +104,7 @@ def add(
         )
     with told() as outcome:
         with opened(workspace, wait, network=network, key=key, read_only=plan) as found:
-            check_network(found)
+            check_code(found)
             given = {
                 "label": label, "id": id, "subject": subject, "ids_from": word(ids_from),
                 "meta": None if meta is None else str(meta.absolute()),
@@ -113,8 +112,8 @@ def add(
             notes = found.source | {name: value for name, value in given.items() if value is not None}
             with show.progress() as progress:
                 new, _ = load(source, **options_for(notes, source), whole=True, progress=progress)
-            new = found.kind.conform(new)
-            planned = found.plan_add(new, allow_copies=allow_copies)
+            new = found.model.kind_.conform(new)
+            planned = found.model.plan_add(new, allow_copies=allow_copies)
             returning = forgotten_people(found, new)
             if returning:
                 who = "1 person" if returning == 1 else f"{returning:,} people"
@@ -123,17 +122,18 @@ def add(
                 show.json(as_json(planned) | {"forgotten_people": returning}) if json else tell(planned)
                 return
             confirm(planned, "Add these records?", yes=yes, json=json)
-            before, notes["name"] = found.model_hash_, lasting_name(source)
+            before, notes["name"] = found.model.model_hash_, lasting_name(source)
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                receipt = found.execute(planned, source=notes, progress=progress)
-            outcome.unfinished, models = found.unfinished, (before, found.model_hash_)
+                receipt = found.model.execute(planned, source=notes, progress=progress)
+            outcome.unfinished, models = found.unfinished, (before, found.model.model_hash_)
         answer(receipt, workspace, models, json=json)
 
 
 def forgotten_people(workspace: Workspace, new: Dataset) -> int:
     """How many people are forgotten, and have records among these that the workspace does not know of."""
     people = [] if new.subjects is None else set(new.subjects.tolist())
-    return sum(workspace.has_forgotten(person) and not workspace.is_about(person) for person in people)
+    gone = [person for person in people if workspace.model.has_forgotten(subjects=person)]
+    return sum(not workspace.find(subject=person).here for person in gone)
 
 
 def tell_tested_people(workspace: Workspace, training: Dataset, test: Dataset) -> None:
@@ -142,7 +142,7 @@ def tell_tested_people(workspace: Workspace, training: Dataset, test: Dataset) -
 
     if workspace.source.get("people") != APART or training.subjects is None or test.subjects is None:
         return
-    both = np.intersect1d(training.subjects[workspace.holds(training.ids)], test.subjects)
+    both = np.intersect1d(training.subjects[np.isin(training.ids, workspace.model.ids_of())], test.subjects)
     if len(both):
         who = "1 person" if len(both) == 1 else f"{len(both):,} people"
         show.warning(
@@ -171,16 +171,18 @@ def refit(
         maxrr refit ws/ --source /backup/first.csv --source /backup/added.csv
     """
     with told() as outcome:
-        with opened(workspace, wait, network=network, train=train, key=key) as found, show.progress() as progress:
-            check_network(found)
-            check_training(found)
+        with (
+            opened(workspace, wait, records=lambda: training, network=network, train=train, key=key) as found,
+            show.progress() as progress,
+        ):
+            check_code(found, training=True)
             started = perf_counter()
             with outcome.work(workspace, UNFITTED, fitted):
                 training, test = sides(found, source, progress)
                 tell_tested_people(found, training, test)
-                found.refit(training, progress=progress)
+                found.model.refit(progress=progress)
             outcome.unfinished = found.unfinished
-            accuracy = found.score(test) if len(test) else None
+            accuracy = found.model.score(test) if len(test) else None
             present = found.status()
         seconds = perf_counter() - started
         answer_fitted(present, len(test), accuracy, seconds, json)

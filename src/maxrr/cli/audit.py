@@ -16,7 +16,7 @@ from maxrr.cli.replay import receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.statements import StatementFile, StatementKey, signer
 from maxrr.cli.statements import write as write_statement
-from maxrr.cli.workspaces import check_network, check_training, importing_from_here, opened, sides
+from maxrr.cli.workspaces import check_code, importing_from_here, opened, sides
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
@@ -121,25 +121,24 @@ def audit(
     workers = engine_from(engine)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
-    with importing_from_here(network, train), show.progress() as progress:
-        with opened(workspace, wait, network=network, train=train, read_only=True) as found:
-            check_network(found)
-            check_training(found)
-            signed = receipt_of(found, receipt)
-            handed = signed.receipt
-            page = out or Path(f"audit-{handed.number}.html")
-            if statement is not None and statement.absolute() in (
-                page.absolute(),
-                page.with_suffix(".json").absolute(),
-            ):
-                raise Stop(USAGE, f"{statement} is the report itself: name another file with --statement")
-            if not plan:
-                check_free(page, handed, found.model_hash_)
-            training, held_out = sides(found, source, progress)
-            gone = forgotten_records(found, handed, training, forgotten, progress)
-            unseen = test_records(found, held_out, test, progress)
-            model = found.model_with(training)
-        # Others may work in the workspace from here on.
+    with importing_from_here(network, train), show.progress() as progress, opened(
+        workspace, wait, records=lambda: training, network=network, train=train, read_only=True
+    ) as found:  # fmt: skip
+        check_code(found, training=True)
+        signed = receipt_of(found, receipt)
+        handed = signed.receipt
+        page = out or Path(f"audit-{handed.number}.html")
+        if statement is not None and statement.absolute() in (
+            page.absolute(),
+            page.with_suffix(".json").absolute(),
+        ):
+            raise Stop(USAGE, f"{statement} is the report itself: name another file with --statement")
+        if not plan:
+            check_free(page, handed, found.model.model_hash_)
+        training, held_out = sides(found, source, progress)
+        gone = forgotten_records(found, handed, training, forgotten, progress)
+        unseen = test_records(found, held_out, test, progress)
+        model = found.model
         if plan:
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress, engine=workers), json)
             return

@@ -100,18 +100,20 @@ def catch_up(
     mine = find_public_keys(key)
     keys = [*(trusted(operator) if operator is not None else ()), *(mine.keys if mine is not None else ())]
     with told() as outcome:
-        with opened(workspace, wait, network=network, train=train, key=key, may_be_older=True) as found:
-            before = found.model_hash_
+        with opened(
+            workspace, wait, records=lambda: raw_records(found, source, progress), network=network, train=train,
+            key=key, may_be_older=True,
+        ) as found:  # fmt: skip
+            before = found.model.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                records = raw_records(found, source, progress) if policy is Policy.RETRAIN else None
                 try:
                     receipt = found.accept_loss(accept_loss or "") if newer is None else found.catch_up(
-                        newer, keys=keys, core_policy=str(policy), records=records, progress=progress
+                        newer, keys=keys, core_policy=str(policy), progress=progress
                     )  # fmt: skip
                 except Refused as refused:
                     raise Stop(REFUSED, f"refused: {in_shell(str(refused))}") from None
             number, outcome.unfinished = found.status().requests, found.unfinished
-            models = before, found.model_hash_
+            models = before, found.model.model_hash_
         if receipt is not None:
             answer(receipt, workspace, models, json=json)
         elif json:

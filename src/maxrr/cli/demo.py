@@ -70,6 +70,7 @@ def happen(folder: Path, progress: Progress) -> Story:
 
     from maxrr.data import load
     from maxrr.report import Story, kinds_of
+    from maxrr.unlearning import replay
     from maxrr.workspace import Workspace
 
     training, test = load("digits")
@@ -78,11 +79,11 @@ def happen(folder: Path, progress: Progress) -> Story:
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier demo: `check_free` has looked
     workspace, fit_seconds = timed(
         lambda: Workspace.create(
-            folder, model_of(training), training, source=SOURCE, test=test, progress=titled(progress, title)
+            folder, model_of(training), lambda: training, source=SOURCE, test=test, progress=titled(progress, title)
         )
     )
     with workspace:
-        accuracy = workspace.score(test)
+        accuracy = workspace.model.score(test)
         core, influential, margins = shapers(workspace.model, training)
         retained, requests = training, []
         draw = np.random.default_rng(0).choice
@@ -90,9 +91,9 @@ def happen(folder: Path, progress: Progress) -> Story:
             rows = np.sort(draw(np.flatnonzero(members), EACH, replace=False))
             ids = training.ids[rows]
             retained = retained.without(ids)
-            requests.append(answer(workspace, kind, rows, ids, training, retained, test, progress))
+            requests.append(answer(workspace, kind, rows, ids, retained, test, progress))
         progress("replaying in a fresh process", 0, 1)
-        replayed = workspace.replay(requests[-1].receipt, training)
+        replayed = replay(requests[-1].receipt, workspace.model, training)
         progress("replaying in a fresh process", 1, 1)
     return Story(
         "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
@@ -124,20 +125,19 @@ def shapers(
 
 
 def answer(
-    workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], training: Dataset, retained: Dataset,
-    test: Dataset, progress: Progress,
+    workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], retained: Dataset, test: Dataset,
+    progress: Progress,
 ) -> RequestStory:  # fmt: skip
     """Plan a request, carry it out, and train another model, in memory, on the records that are left."""
     from maxrr.report import RequestStory
 
     # Core records are retrained without, so that the bytes can be compared; the cheaper answer is shown beside it.
-    before = workspace.model_hash_
+    before = workspace.model.model_hash_
     policies = ("retrain", "keep-extractor") if kind == "core" else ("retrain",)
-    plans = tuple(workspace.plan(ids, core_policy=policy) for policy in policies)
+    plans = tuple(workspace.model.plan(ids, core_policy=policy) for policy in policies)
     title = f"forgetting {len(ids)} {kind}"
-    records = training if kind == "core" else None  # only the extractor's training needs them again
-    receipt, seconds = timed(lambda: workspace.execute(plans[0], records=records, progress=titled(progress, title)))
-    accuracy, hashes = workspace.score(test), (before, workspace.model_hash_)
+    receipt, seconds = timed(lambda: workspace.model.execute(plans[0], progress=titled(progress, title)))
+    accuracy, hashes = workspace.model.score(test), (before, workspace.model.model_hash_)
     title = f"training again without {len(ids)} {kind}"
     again, again_seconds = timed(lambda: model_of(retained).fit(retained, progress=titled(progress, title)))
     return RequestStory(kind, rows, plans, receipt, seconds, again_seconds, *hashes, again.model_hash_, accuracy)

@@ -26,8 +26,10 @@ def forgotten_records(
     workspace: Workspace, receipt: Receipt, training: Dataset, given: str | None, progress: Progress
 ) -> Dataset:
     """The records on a receipt, by their tombstones: from the place given, or from a source that still has them."""
-    records = workspace.kind.with_classes(training if given is None else everything_in(workspace, given, progress))
-    named = workspace.on_receipt(receipt, records.ids.tolist())
+    records = workspace.model.kind_.with_classes(
+        training if given is None else everything_in(workspace, given, progress)
+    )
+    named = workspace.model.on_receipt(receipt, records.ids.tolist())
     if named.replaced.any():
         raise Stop(
             FAILED, f"receipt {receipt.number} is of a record that was replaced, and no audit of that is provided"
@@ -48,7 +50,7 @@ def test_records(workspace: Workspace, held_out: Dataset, given: str | None, pro
     records = held_out if given is None else everything_in(workspace, given, progress)
     if not len(records):
         raise Stop(FAILED, "the source has no test records, and an audit needs some: bring them by --test")
-    return workspace.kind.with_classes(records)
+    return workspace.model.kind_.with_classes(records)
 
 
 def everything_in(workspace: Workspace, source: str, progress: Progress) -> Dataset:

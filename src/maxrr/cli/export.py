@@ -11,7 +11,7 @@ from typer import Argument, BadParameter, Option
 
 from maxrr.cli import outputs, show
 from maxrr.cli.options import WAIT, Folder, Json, Network, Wait
-from maxrr.cli.workspaces import check_network, opened
+from maxrr.cli.workspaces import check_code, opened
 from maxrr.plain_text import count, size
 
 
@@ -66,7 +66,7 @@ def export(
     outputs.check_apart(place)
     with opened(workspace, wait, network=network, read_only=True) as found:
         found.check_newest()
-        check_network(found)
+        check_code(found)
         if serving is None:
             written = exports.export_onnx(found, place)
         else:

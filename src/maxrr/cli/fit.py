@@ -286,18 +286,18 @@ def fit(
             with workspace:
                 if not outcome.done:
                     workspace.check_newest()
-                    kind = workspace.kind
+                    kind = workspace.model.kind_
                     training, test = kind.conform(training), kind.conform(test)
                     training = allowed(workspace, training, skip_forgotten, allow_copies)
                     again, dropped = model(workspace.model.core), added_and_not_in(training, workspace)
                     with outcome.work(out, UNDONE, fitted):
-                        workspace.fit(
-                            training, again, allow_copies=allow_copies, source=notes, test=test, progress=progress
+                        workspace.model.set_params(**again.get_params(deep=False)).fit(
+                            training, allow_copies=allow_copies, source=notes, test=test, progress=progress
                         )
                     if dropped:
                         show.warning(dropped)
                 outcome.unfinished = workspace.unfinished
-                accuracy = workspace.score(test) if len(test) else None
+                accuracy = workspace.model.score(test) if len(test) else None
                 present = workspace.status()
         seconds = perf_counter() - started
         answer(present, len(test), accuracy, seconds, json)
@@ -359,7 +359,7 @@ def network_for(records: Dataset, maker: str | None) -> Network:
 
 def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | None) -> Dataset:
     """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
-    gone = workspace.returning(records, copies=copies is None)
+    gone = workspace.model.returning(records, copies=copies is None)
     if len(gone) and not skip:
         raise Stop(
             REFUSED,
@@ -378,8 +378,7 @@ def added_and_not_in(training: Dataset, workspace: Workspace) -> str:
 
     from maxrr.report.words import count
 
-    held = np.concatenate([workspace.ids_of(str(kind)) for kind in status.Kind])
-    gone = len(np.setdiff1d(held, training.ids))
+    gone = len(np.setdiff1d(workspace.model.ids_of(), training.ids))
     if not gone or len(workspace.sources) == 1:
         return ""
     names = dict.fromkeys(each.get("name", "a source without a name") for each in workspace.sources[1:])

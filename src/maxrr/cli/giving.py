@@ -62,8 +62,8 @@ def give(
 def dossier_of(workspace: Any, number: int, subject: str | None, ids: list[str] | None) -> object:
     """What a workspace has for a person about a request, by ids as the shell passes them."""
     if subject is not None:
-        return workspace.dossier(number, subject=workspace.kind.subjects([subject]).tolist()[0])
-    return workspace.dossier(number, ids=workspace.kind.ids(ids or []).tolist())
+        return workspace.dossier(number, subject=workspace.model.kind_.subjects([subject]).tolist()[0])
+    return workspace.dossier(number, ids=workspace.model.kind_.ids(ids or []).tolist())
 
 
 def content_of(dossier: Dossier, out: Path) -> bytes:

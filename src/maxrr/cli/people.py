@@ -44,7 +44,7 @@ def without_tests(
         return request, 0
     wanted = np.unique(request["subjects"])
     learned = np.array([is_known(workspace, subject) for subject in wanted], dtype=bool)
-    gone = ~learned & np.array([workspace.has_forgotten(subject) for subject in wanted.tolist()], dtype=bool)
+    gone = ~learned & workspace.model.has_forgotten(subjects=wanted)
     if gone.any():
         return {"subjects": wanted[learned | gone]}, 0  # which is refused for those who were forgotten
     if learned.all() and workspace.source.get("people") == APART and len(workspace.sources) == 1:
@@ -68,7 +68,7 @@ def is_known(workspace: Workspace, subject: int | str) -> bool:
     from maxrr.errors import NotHere
 
     try:
-        workspace.plan(subjects=[subject])
+        workspace.model.plan(subjects=[subject])
     except NotHere:
         return False
     return True

@@ -10,7 +10,7 @@ from typer import Argument
 from maxrr.cli import show
 from maxrr.cli.inputs import TABLES, records_in
 from maxrr.cli.options import WAIT, Folder, Json, Network, Wait
-from maxrr.cli.workspaces import check_network, columns, dropped_columns, encoding_of, opened
+from maxrr.cli.workspaces import check_code, columns, dropped_columns, encoding_of, opened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,8 +45,8 @@ def predict(
     import numpy as np
 
     with opened(workspace, wait, network=network, read_only=True) as found:
-        check_network(found)
-        kind, encoding = found.kind, encoding_of(found.source)
+        check_code(found)
+        kind, encoding = found.model.kind_, encoding_of(found.source)
         others = [name for name in columns(found.source).values() if name is not None]
         others += dropped_columns(found.source)
         if kind.columns is None and any(path.suffix.lower() in TABLES for path in files):
@@ -54,8 +54,8 @@ def predict(
         read = [records_in(path, kind, others, encoding) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
-        probabilities = found.predict_proba(records)
-        classes = list(found.head_classes)
+        probabilities = found.model.predict_proba(records)
+        classes = [kind.class_names[place] for place in kind.present]
     answers = [best(name, row, classes) for name, row in zip(names, probabilities, strict=True)]
     if json:
         show.json(answers)

@@ -145,9 +145,10 @@ def verify(
                 claim, why = standing(found, receipt, id)
                 checks[f"record {id} {claim}"] = why
             if subject is not None:
-                on_it = found.names_person(receipt, subject)
+                person = found.find(subject=subject)
+                on_it = receipt.number in person.receipts
                 checks[f"no record was left about {subject}"] = "" if on_it else "the person is not on the receipt"
-                checks[f"no record about {subject} is there"] = "some are" if found.is_about(subject) else ""
+                checks[f"no record about {subject} is there"] = "some are" if person.here else ""
     holds = not any(checks.values())
     if json:
         show.json({"holds": holds, "checks": [{"claim": claim, "wrong": why} for claim, why in checks.items()]})
@@ -241,7 +242,7 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
 
 def standing(workspace: Workspace, receipt: Receipt, id: str) -> tuple[str, str]:
     """What a receipt says of a record, and what is wrong with that: nothing, if the record is on it."""
-    named = workspace.on_receipt(receipt, [id])
+    named = workspace.model.on_receipt(receipt, [id])
     if named.replaced.any():
         return "is among the replaced ones: another is in its place", ""
     if named.before.any() and not named.forgotten.any():
@@ -251,5 +252,6 @@ def standing(workspace: Workspace, receipt: Receipt, id: str) -> tuple[str, str]
 
 def held(workspace: Workspace) -> str:
     """How many records are there that the workspace has forgotten; nothing if there are none."""
-    back = workspace.forgotten_but_here()
+    model = workspace.model
+    back = int(model.has_forgotten(model.ids_of()).sum())
     return f"{back:,} of them {'is' if back == 1 else 'are'}" if back else ""

@@ -33,8 +33,7 @@ from maxrr.cli.receipt import difference, read
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.statements import StatementFile, StatementKey, signer, write
 from maxrr.cli.workspaces import (
-    check_network,
-    check_training,
+    check_code,
     importing_from_here,
     named_network,
     not_told,
@@ -161,14 +160,15 @@ def in_workspace(
     folder: Path, named: str, data: list[str] | None, network: str | None, train: str | None, wait: float
 ) -> tuple[HandedReceipt, Replay]:  # fmt: skip
     """The replay by whoever has the workspace."""
+    from maxrr.unlearning import replay as replay_
+
     with opened(folder, wait, network=network, train=train, read_only=True) as workspace:
-        check_network(workspace)
-        check_training(workspace)
+        check_code(workspace, training=True)
         handed = receipt_of(workspace, named)
         with show.progress() as progress:
             records = raw_records(workspace, data, progress)
             progress("training again in a fresh process", 0, 1)
-            replayed = workspace.replay(handed.receipt, records)
+            replayed = replay_(handed.receipt, workspace.model, records)
             progress("training again in a fresh process", 1, 1)
     return handed, replayed
 
@@ -179,9 +179,8 @@ def from_bundle(
     """The replay by somebody who has the data and a bundle, but no workspace."""
     from maxrr.data import load
     from maxrr.errors import UnknownRecords
-    from maxrr.unlearning import Bundle
+    from maxrr.unlearning import Bundle, RecordKind
     from maxrr.unlearning import replay as replay_
-    from maxrr.workspace import RecordKind
 
     if columns["meta"] is not None and len(data) > 1:
         raise Stop(USAGE, "one --meta is for one .npy file: bring its rows and those that were added in one, in --data")
@@ -294,11 +293,11 @@ def bundle(
     outputs.check(file, "a bundle", network_in)
     with opened(workspace, wait, network=network, read_only=True) as found:
         found.check_newest()
-        check_network(found)
+        check_code(found)
         if in_folder:
             file.parent.mkdir(mode=0o700, exist_ok=True)
-        found.bundle().save(file)
-        model = found.model_hash_
+        found.model.bundle().save(file)
+        model = found.model.model_hash_
     if json:
         show.json({"path": str(file), "bytes": file.stat().st_size, "model_hash": model})
     else:

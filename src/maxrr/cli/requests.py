@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from maxrr.workspace import Workspace
 
 Request = dict[str, Any]
-"""Either `ids` or `subjects`, as `Workspace.plan` and `unlearn` take them."""
+"""Either `ids` or `subjects`, as `MaxRR.plan` and `unlearn` take them."""
 
 
 def check_one_kind(ids: list[str] | None, ids_file: str | None, subject: list[str] | None) -> None:
@@ -27,7 +27,7 @@ def request_of(
     workspace: Workspace, ids: list[str] | None, ids_file: str | None, subject: list[str] | None
 ) -> Request:  # fmt: skip
     """The records that are asked for, named as the workspace names them."""
-    kind = workspace.kind
+    kind = workspace.model.kind_
     if subject:
         if kind.text_subjects is None:
             raise Stop(REFUSED, "the records of this workspace do not say whom they are about: use --ids")

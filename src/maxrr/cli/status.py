@@ -75,7 +75,7 @@ def status(
 def tell_ids(workspace: Path, kind: Kind, limit: int, wait: float, json: bool) -> None:
     """The ids of the first records of one kind."""
     with opened(workspace, wait, read_only=True) as found:
-        ids = found.ids_of(kind.value).tolist()
+        ids = found.model.ids_of(kind.value).tolist()
     if json:
         show.json({"kind": kind.value, "records": len(ids), "ids": ids[:limit]})
         return

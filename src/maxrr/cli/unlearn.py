@@ -31,7 +31,7 @@ from maxrr.cli.outcome import answer, request_done, told
 from maxrr.cli.people import tell_alone, tell_beside, without_tests
 from maxrr.cli.requests import as_json, check_one_kind, refusal, request_of, tell
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import check_network, check_training, opened, raw_records
+from maxrr.cli.workspaces import check_code, opened, raw_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def plan(
     check_one_kind(ids, ids_file, subject)
     with opened(workspace, wait, read_only=True) as found, show.progress() as progress:
         request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
-        plan = None if request is None else found.plan(**request, core_policy=str(policy))
+        plan = None if request is None else found.model.plan(**request, core_policy=str(policy))
     if plan is None:
         tell_alone(tested, json=json)
         return
@@ -107,25 +107,24 @@ def unlearn(
     """
     check_one_kind(ids, ids_file, subject)
     with told() as outcome:
-        with opened(workspace, wait, network=network, train=train, key=key) as found:
+        with opened(
+            workspace, wait, records=lambda: raw_records(found, source, progress), network=network, train=train, key=key
+        ) as found:
             with show.progress() as progress:
                 request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
             if request is None:
                 tell_alone(tested, json=json)
                 return
-            plan = found.plan(**request, core_policy=str(policy))
+            plan = found.model.plan(**request, core_policy=str(policy))
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             if plan.action.fits_anew:
-                check_network(found)
-            if plan.trains:
-                check_training(found)
+                check_code(found, training=bool(plan.trains))
             confirm(plan, "Forget these records for good?", yes=yes, json=json)
-            before = found.model_hash_
+            before = found.model.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                records = raw_records(found, source, progress) if plan.action.fits_anew else None
-                receipt = found.execute(plan, records=records, progress=progress)
-            outcome.unfinished, models = found.unfinished, (before, found.model_hash_)
+                receipt = found.model.execute(plan, progress=progress)
+            outcome.unfinished, models = found.unfinished, (before, found.model.model_hash_)
         answer(receipt, workspace, models, json=json)
         tell_beside(tested)
 
@@ -175,22 +174,23 @@ def replace(
     if (image is None) == (npy is None):
         raise Stop(USAGE, "give the new record with one of --image and --npy")
     with told() as outcome:
-        with opened(workspace, wait, network=network, train=train, key=key) as found:
-            check_network(found)
-            (known_as,) = found.kind.ids([id]).tolist()
+        with opened(
+            workspace, wait, records=lambda: raw_records(found, source, progress), network=network, train=train, key=key
+        ) as found:
+            check_code(found)
+            (known_as,) = found.model.kind_.ids([id]).tolist()
             inputs = new_record(found, image, npy)
-            code = None if label is None else found.kind.label(label)
-            plan = found.plan_replace(known_as, inputs, code, core_policy=str(policy), allow_copies=allow_copies)
+            code = None if label is None else found.model.kind_.label(label)
+            plan = found.model.plan_replace(known_as, inputs, code, core_policy=str(policy), allow_copies=allow_copies)
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             if plan.trains:
-                check_training(found)
+                check_code(found, training=True)
             confirm(plan, "Replace this record for good?", yes=yes, json=json)
-            before = found.model_hash_
+            before = found.model.model_hash_
             with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                records = raw_records(found, source, progress) if plan.action.fits_anew else None
-                receipt = found.execute(plan, records=records, progress=progress)
-            outcome.unfinished, models = found.unfinished, (before, found.model_hash_)
+                receipt = found.model.execute(plan, progress=progress)
+            outcome.unfinished, models = found.unfinished, (before, found.model.model_hash_)
         answer(receipt, workspace, models, json=json)
 
 
@@ -198,7 +198,7 @@ def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> 
     """The record that takes the place of the other."""
     import numpy as np
 
-    kind = workspace.kind
+    kind = workspace.model.kind_
     if picture is not None:
         return from_image(picture, kind)
     assert npy is not None

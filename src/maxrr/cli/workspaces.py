@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,8 +27,8 @@ APART = "apart"  # of people: none has records both for training and for testing
 
 @contextmanager
 def opened(
-    folder: Path, wait: float, *, network: str | None = None, train: str | None = None, key: Path | None = None,
-    read_only: bool = False, may_be_older: bool = False,
+    folder: Path, wait: float, *, records: Callable[[], Dataset] | None = None, network: str | None = None,
+    train: str | None = None, key: Path | None = None, read_only: bool = False, may_be_older: bool = False,
 ) -> Iterator[Workspace]:  # fmt: skip
     """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one.
 
@@ -47,7 +47,8 @@ def opened(
         try:
             signing_key = None if read_only else find_key(key)
             workspace = Workspace.open(
-                folder, network=made, train=way, signing_key=signing_key, read_only=read_only, wait=wait
+                folder, records=records, network=made, train=way, signing_key=signing_key, read_only=read_only,
+                wait=wait,
             )  # fmt: skip
         except WorkspaceError as error:
             named = (NETWORK, network, "network"), (TRAIN, train, "without train")
@@ -107,23 +108,15 @@ def importing_from_here(*names: str | None) -> Iterator[None]:
         sys.path.remove(here)
 
 
-def check_network(workspace: Workspace) -> None:
-    """Refuse what needs the layers of a network that only the user's own code makes, and that was not named."""
-    from maxrr.workspace import NetworkMissing
+def check_code(workspace: Workspace, *, training: bool = False) -> None:
+    """Refuse to embed, or to train again, by code of the user's own that was not named."""
+    from maxrr.workspace import NetworkMissing, TrainingMissing
 
     try:
-        workspace.check_network()
+        workspace.check_code(training=training)
     except NetworkMissing as missing:
         which = "" if missing.maker is None else f", which {missing.maker} makes"
         raise Stop(FAILED, f"this needs the network of the workspace{which}: name it with --network") from None
-
-
-def check_training(workspace: Workspace) -> None:
-    """Refuse to train again by a function of the user's own that was not named."""
-    from maxrr.workspace import TrainingMissing
-
-    try:
-        workspace.check_training()
     except TrainingMissing as missing:
         raise Stop(FAILED, f"this trains again, by {missing.name}: name it with --train") from None
 
@@ -193,6 +186,8 @@ def sides(workspace: Workspace, sources: Sequence[str] | None, progress: Progres
 
     Of what was fitted these are set aside by its source; what was added is for training, all of it.
     """
+    import numpy as np
+
     from maxrr.data import load
     from maxrr.errors import DataError
 
@@ -204,9 +199,10 @@ def sides(workspace: Workspace, sources: Sequence[str] | None, progress: Progres
     except DataError as error:
         raise error if "label" in workspace.source else Stop(FAILED, f"{error}. {not_told(workspace.folder)}") from None
     added = [load(name, **options, whole=True, progress=progress)[0] for name, options in others]
-    kind = workspace.kind
+    model = workspace.model
+    kind = model.kind_
     test = kind.conform(test)
-    seen = test.ids[workspace.holds(test.ids) | workspace.forgotten(test.ids)]  # added from elsewhere
+    seen = test.ids[np.isin(test.ids, model.ids_of()) | model.has_forgotten(test.ids)]  # added from elsewhere
     return kind.join([training, *added, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
 
 
@@ -214,7 +210,7 @@ def not_told(folder: Path) -> str:
     """What to do about a workspace that was not told how its records are read from a table."""
     return (
         f"{folder} was made in Python, and not told how its records are read (source=…): do this in Python, too, with "
-        "the records that you bring, as in workspace.replay(receipt, records) and workspace.unlearn(…, records=records)"
+        "the records that you bring, as in Workspace.open(folder, records=load_training)"
     )
 
 

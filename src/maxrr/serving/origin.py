@@ -1,5 +1,6 @@
 """Where an export comes from, how it is compared with its model before it is written, and what became of it."""
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from maxrr.data.fields import are_several, described, packed
 from maxrr.nets.probe import made_up
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.aliases import Inputs
-from maxrr.unlearning.model import unlabelled
+from maxrr.unlearning.given_records import unlabelled
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
 
@@ -71,7 +72,7 @@ class Origin:
         workspace = source if isinstance(source, Workspace) else None
         if isinstance(source, Workspace):
             source.check_newest()
-            model = source.model
+            model = copy.deepcopy(source.model)  # which may go on before the export is written
         else:
             model = source
         with model._lock:  # the records must stay for as long as probabilities are fitted on them

@@ -51,7 +51,7 @@ def snapshot(folder: str | Path, network: Network | None = None) -> Served:
 
 def without_records(workspace: Workspace) -> Loaded:
     """What predicting needs of a workspace, in memory of its own."""
-    workspace.check_network()
+    workspace.check_code()
     fitted = workspace.model._fitted
     heads = Heads(fitted.heads.coef_.T.copy(), fitted.heads.intercept_.copy(), fitted.platt())
     held = fitted.records

@@ -16,9 +16,11 @@ __all__ = [
     "Loss",
     "MaxRR",
     "NotAmongRecordsWarning",
+    "OnReceipt",
     "Outcome",
     "Plan",
     "Receipt",
+    "RecordKind",
     "Replay",
     "Technique",
     "check_about",
@@ -39,6 +41,8 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning.outcomes import Outcome
     from maxrr.unlearning.plans import Plan
     from maxrr.unlearning.receipts import HeadCertificate, Loss, Receipt
+    from maxrr.unlearning.recognition import OnReceipt
+    from maxrr.unlearning.record_kind import RecordKind
     from maxrr.unlearning.replaying import Replay, replay
     from maxrr.unlearning.requests import Technique
     from maxrr.unlearning.statements import HandedReceipt, check_about, replay_statement
@@ -54,6 +58,8 @@ else:  # receipts can be read without PyTorch
         "outcomes": ("Outcome",),
         "plans": ("Plan",),
         "receipts": ("HeadCertificate", "Loss", "Receipt"),
+        "recognition": ("OnReceipt",),
+        "record_kind": ("RecordKind",),
         "replaying": ("Replay", "replay"),
         "requests": ("Technique",),
         "statements": ("HandedReceipt", "check_about", "replay_statement"),

@@ -1,9 +1,9 @@
-"""Carry out a plan: the next state beside the present one, its receipt, the takeover, and then the erasure."""
+"""Carry out a plan: the next state beside the present one, its receipt, the commit, and then the erasure."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import torch
@@ -17,16 +17,39 @@ from maxrr.unlearning.actions import Action
 from maxrr.unlearning.hashes import weights_by_hmac
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt, claim_of, lasting
+from maxrr.unlearning.requests import Request
 from maxrr.unlearning.returning import let_in
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, id_hmac, subject_hmac
 
-Commit = Callable[[Fitted, Receipt], None]
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """The next state of a model, to be committed.
+
+    Attributes
+    ----------
+    before, after : Fitted or None, Fitted
+        The present state, and the next one. There is none before the first fit.
+    answers : sequence of (Request, Receipt)
+        The requests that lead there; none for a fit.
+    source : mapping of str to str or None
+        Where records come from that are fitted or added, in the caller's words.
+    """
+
+    before: Fitted | None
+    after: Fitted
+    answers: Sequence[tuple[Request, Receipt]] = ()
+    source: Mapping[str, str] | None = None
+
+
+Commit = Callable[[Change], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
 
 
 def execute(
-    before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, engine: EngineLike = None
+    before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, engine: EngineLike = None,
+    source: Mapping[str, str] | None = None,
 ) -> Receipt:  # fmt: skip
     """Do what the plan says, and overwrite what the state before held of the records that leave.
 
@@ -52,7 +75,7 @@ def execute(
     before.records.owe(request.rows)
     if after.layouts == before.layouts:  # or the records stand in other rows
         after.records.owe(request.rows)
-    commit(after, receipt)
+    commit(Change(before, after, [(request, receipt)], source))
     # From here on the records are gone; what is left is to overwrite what they were.
     after.committed.settle()
     erase(before, after, plan)

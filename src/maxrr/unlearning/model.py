@@ -1,67 +1,45 @@
 """MaxRR: a classifier that is trained so that forgetting is cheap, and forgets."""
 
 import copy
-import secrets
-import time
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from torch import nn
 
-from maxrr.core import Adopted, Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
-from maxrr.core.shards import sharding_of
-from maxrr.core.trained_elsewhere import rule_of
+from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
 from maxrr.data import Dataset
-from maxrr.data.checks import check_dense, check_identifiers
-from maxrr.data.fields import are_several, packed, shapes
-from maxrr.data.labels import as_classes
-from maxrr.errors import DataError
-from maxrr.nets import Environment, NoNetwork, Recipe, split
-from maxrr.nets.initial_weights import DRAWN_ANEW, DrawnAnewWarning, given_weights, lost_by_drawing_anew
-from maxrr.nets.inputs import chosen_device
-from maxrr.nets.naming import check_importable, suited
-from maxrr.nets.probe import check_comes_back
-from maxrr.nets.seeding import Network, begin, checked, made
-from maxrr.nets.training import warm_up
-from maxrr.nets.training_function import OwnTraining, Training, TrainingFunction
-from maxrr.parallel import EngineLike, working_on
-from maxrr.plain_text import first_few
+from maxrr.errors import WorkspaceError
+from maxrr.nets import NoNetwork, Recipe
+from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import TrainingFunction
+from maxrr.parallel import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
-from maxrr.svm.validation import class_weights, penalty
-from maxrr.unlearning import flat_heads
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
-from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle
-from maxrr.unlearning.class_weights import by_name
-from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.extractors import kept
-from maxrr.unlearning.forgetting import execute
-from maxrr.unlearning.id_sets import IdSet
+from maxrr.unlearning.fitting import Parameters
+from maxrr.unlearning.forgetting import Change, execute
+from maxrr.unlearning.given_records import as_dataset, labels_to_score, to_add
+from maxrr.unlearning.keeper import Keeper
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
-from maxrr.unlearning.matching import to_predict
 from maxrr.unlearning.plans import Plan, check_current, make_plan, named
+from maxrr.unlearning.predicting import best_heads, called, decisions
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.records import HeldRecords, shuffled
+from maxrr.unlearning.recognition import OnReceipt, forgotten_people, on_receipt, rows_of_kind
+from maxrr.unlearning.record_kind import RecordKind
 from maxrr.unlearning.requests import REFUSE, Technique
-from maxrr.unlearning.returning import copies_in, let_in
-from maxrr.unlearning.set_aside import check_set_aside, set_aside_of
+from maxrr.unlearning.returning import returning
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Tombstones
-from maxrr.unlearning.trained_elsewhere import grown, knowing_others, left_in, still_as_seen, to_train_by
-
-SHARDED = HashCore, FullCore, FrequencyCore, MiddleCore
-NUMBERS = "biufV"  # kinds of arrays that hold numbers; V where there are several inputs
+from maxrr.unlearning.trained_elsewhere import grown
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -116,6 +94,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     1417
     """
 
+    _keeper: Keeper | None = None  # a workspace that holds the model
+    _detached = False  # a copy of one that a workspace holds
     _note_audit: Callable[[str], int] | None = None  # where a workspace counts them
 
     def __init__(
@@ -212,7 +192,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None,
         subjects: Ids | None = None, *, sample_weight: ArrayLike | None = None,
         allow_copies: str | None = None, test: Dataset | None = None, folder: str | Path | None = None,
-        progress: Progress | None = None,
+        source: Mapping[str, str] | None = None, progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Choose the core, train the extractor on it, and fit the heads on every record.
 
@@ -244,7 +224,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             records after looking at the model. `refit` and requests leave that as it is.
         folder : str or Path, optional
             Where a ranking (`MiddleCore`, `FrequencyCore`) keeps the runs that it has done, to go on from there after
-            an interruption.
+            an interruption. The model of a workspace keeps them in its folder.
+        source : mapping of str to str, optional
+            Where the records come from, in your words: kept in `Workspace.sources`, and refused by a model in memory.
+            By default the workspace keeps what it knows.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -276,122 +259,15 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         maxrr.unlearning.NotAmongRecordsWarning
             Some ids that `Frozen(pretrained_on=…)` names are of no record to fit.
         """
-        with self._lock:
-            return self._fit(*as_dataset(X, y, ids, subjects, sample_weight), allow_copies, folder, progress, test=test)
-
-    def _check(self) -> Training:
-        """Refuse parameters that would be found wrong only after long work; the recipe that they say."""
-        penalty(self.C), class_weights(self.class_weight), checked(self.seed), chosen_device(self.device)
-        if not callable(getattr(self.core, "choose", None)):
-            raise DataError(f"core says which records are core, as HashCore(0.3, key=…) does; it is {self.core!r:.80}")
-        if sharding_of(self.core).count > 1 and type(self.core) not in SHARDED:
-            raise DataError(
-                f"shards are for the cores of this library, which files know by name, not for {self.core!r:.80}"
-            )
-        if isinstance(self.network, NoNetwork) and not isinstance(self.core, Frozen):
-            raise DataError("there is no network that could be trained on a core: use Frozen(), as on_features does")
-        if self.threads < 1:
-            raise DataError(f"threads is a whole number from 1 on; it is {self.threads!r:.80}")
-        check_importable(self.network)
-        if isinstance(self.core, Adopted) and not (isinstance(self.network, nn.Module) and self.train is not None):
-            raise DataError(
-                "a network that was trained elsewhere is a torch.nn.Module with its weights, and needs a way to train "
-                "it again, train=…"
-            )
-        if self.train is None:
-            return Recipe(self.epochs, self.batch_size, self.lr)
-        if (self.epochs, self.batch_size, self.lr) != (Recipe.epochs, Recipe.batch_size, Recipe.lr):
-            raise DataError("train says how the extractor is trained: leave out epochs, batch_size and lr beside it")
-        if isinstance(self.train, Recipe):
-            return self.train
-        if isinstance(self.train, OwnTraining):  # of a file, whose word is not enough to run code
-            raise DataError(f"the model is trained by {self.train.name}: give that function as train=…")
-        if not callable(self.train):
-            raise DataError(f"train is a function or a Recipe; it is {self.train!r:.80}")
-        if isinstance(self.core, Frozen):
-            raise DataError("with Frozen nothing is trained: leave train out, or choose another core")
-        return OwnTraining.by(self.train)
-
-    def _fit(
-        self, dataset: Dataset, called: NDArray[Any] | None, allow_copies: str | None, folder: str | Path | None,
-        progress: Progress | None, *, again: bool = False, test: Dataset | None = None,
-    ) -> Self:  # fmt: skip
-        if test is not None:
-            check_set_aside(test, dataset)
-        by_place = called is None
-        labels = np.arange(len(dataset.class_names)) if called is None else called
-        recipe = self._check()
-        before: Fitted | None = vars(self).get("_state")
-        key = secrets.token_bytes(32) if before is None else before.key
-        secret = secrets.token_bytes(32) if before is None else before.secret
-        copies = 0 if before is None else copies_in(before, dataset, allow_copies)
-        overrides = let_in(copies, allow_copies)
-        aside = set_aside_of(key, test) if test else None
-        if isinstance(self.network, NoNetwork):
-            check_embeddings(dataset)
-        network = suited(self.network, shapes(dataset.inputs.dtype, dataset.shape), len(dataset.class_names))
-        frozen, trained_before = isinstance(self.core, Frozen), isinstance(self.core, Adopted)
-        core = to_train_by(self.core, before)
-        adopted = trained_before and core is None
-        recorded = {} if before is None else before.blueprint.class_weight
-        weights = by_name(self.class_weight, labels, dataset, key, recorded, again=again)
-        blueprint = Blueprint(
-            begin(network, self.seed) if trained_before else copy.deepcopy(network), frozen, self.seed,
-            recipe, self.C, self.device, self.threads, Environment.here(chosen_device(self.device), self.threads),
-            {} if frozen else given_weights(network), weights,
-            copy.deepcopy(rule_of(self.core)),
-        )  # fmt: skip
-        blueprint.check_weights(dataset)
-        check_comes_back(network, dataset.shape, dataset.inputs.dtype)
-        if not frozen and not trained_before and lost_by_drawing_anew(network):
-            warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
-        with torch.inference_mode(False), working_on(self.engine) as engine:  # gradients are recorded
-            choosing = core or self.core
-            choice = choosing.choose(
-                network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
-                progress=progress, **({"engine": engine} if isinstance(choosing, FrequencyCore) else {}),
+        with self._changing(receipts=False, source=source):
+            dataset, labels = as_dataset(X, y, ids, subjects, sample_weight)
+            before: Fitted | None = vars(self).get("_state")
+            after = Parameters(**self.get_params(deep=False)).fit(
+                dataset, labels, before, allow_copies=allow_copies, folder=self._ranking(folder), progress=progress,
+                test=test,
             )  # fmt: skip
-            choice = knowing_others(copy.deepcopy(choice), self.core, dataset, before)  # own rules may keep theirs
-            untrained = blueprint.untrained(dataset, choice, range(blueprint.sharding.count))
-            blueprint.warn_of_untrained(untrained, stacklevel=3)
-            records = shuffled(dataset, key)
-            held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
-            if not adopted:
-                blueprint = blueprint.watched(records, choice)
-            if not adopted and not frozen:
-                warm_up(self.device)
-            clock = [time.perf_counter()]
-            if adopted:
-                extractor = split(made(network))[0]
-            else:
-                extractor = blueprint.train_extractor(records, choice, progress, tell=True, engine=engine)
-            extractor, fingerprint = kept(blueprint, extractor, dataset.shape, dataset.inputs.dtype)
-            clock.append(time.perf_counter())
-            left = left_in(extractor, self.core, before)
-            choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
-            features = blueprint.embed(extractor, records, progress, engine)
-            clock.append(time.perf_counter())
-            heads = blueprint.fit_heads(features, records, progress, engine=engine)
-            clock.append(time.perf_counter())
-        durations = Durations.measured(
-            np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_),
-            blueprint.at_once(blueprint.sharding.count),
-        )  # fmt: skip
-        none = IdSet(held.ids[:0])
-        fitted = Fitted(
-            blueprint, extractor, fingerprint, heads, held, choice, labels, by_place, key, secret, Tombstones(),
-            durations, left=left, untrained=untrained, adopted=adopted, late=none, waiting=none,
-            set_aside=aside,
-        )  # fmt: skip
-        if before is not None:
-            fitted = replace(
-                fitted, tombstones=before.tombstones.hashed_in(before.records.columns, held.columns),
-                receipts=before.receipts, overrides=before.overrides + overrides, layouts=before.layouts + 1,
-                people=before.people, losses=before.losses, set_aside=before.set_aside if again else aside,
-            )  # fmt: skip
-        flat_heads.warn(fitted.flat, stacklevel=3)
-        self._state = fitted
-        return self
+            self._commit(Change(before, after, source=source))
+            return self
 
     def refit(self, *, folder: str | Path | None = None, progress: Progress | None = None) -> Self:
         """Fit again on the records that the model has, those that were added among them.
@@ -417,15 +293,19 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         maxrr.errors.DataError
             No core can be chosen, or the network has too few outputs for the classes that there are now.
         """
-        with self._lock:
-            fitted, network = self._fitted, self.network
-            self.network = grown(network, self.core, fitted.records)
+        with self._changing(receipts=False):
+            network, before = self.network, self._with_raw_records(self._fitted)
+            self.network = grown(network, self.core, before.records)
             try:
-                called = None if fitted.by_place else fitted.labels
-                return self._fit(fitted.records.retained(), called, None, folder, progress, again=True)
+                after = Parameters(**self.get_params(deep=False)).fit(
+                    before.records.retained(), None if before.by_place else before.labels, before,
+                    folder=self._ranking(folder), progress=progress, again=True,
+                )  # fmt: skip
+                self._commit(Change(before, after))
             except BaseException:
                 self.network = network
                 raise
+            return self
 
     def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
         """The scores that the heads give records.
@@ -576,6 +456,86 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._lock:  # a request overwrites the hashes of what it forgets
             return self._fitted.records.content_hash
 
+    @property
+    def kind_(self) -> RecordKind:
+        """What the records are like: for programs that read ids, classes or other records from users."""
+        with self._lock:
+            return RecordKind._of(self._fitted)
+
+    def ids_of(self, kind: str | None = None) -> NDArray[Any]:
+        """The ids of the records of one kind.
+
+        Parameters
+        ----------
+        kind : {"core", "influential", "free"}, optional
+            The kind; by default all records. A core record that is influential counts as core.
+
+        Returns
+        -------
+        array
+            The ids, sorted.
+        """
+        with self._lock:  # a request overwrites the ids of what it forgets
+            return np.sort(self._fitted.records.ids[rows_of_kind(self._fitted, kind)])
+
+    def has_forgotten(self, ids: Ids | None = None, *, subjects: Ids | None = None) -> NDArray[np.bool_]:
+        """Which of some records, or people, were forgotten.
+
+        Parameters
+        ----------
+        ids : int, str or array, optional
+            Record ids. An integer and its text are the same id.
+        subjects : int, str or array, optional
+            Subject ids: of people about whom a request has left no record. Others may have come since.
+
+        Returns
+        -------
+        array of bool
+            One answer per id.
+        """
+        with self._lock:
+            if subjects is not None:
+                return forgotten_people(self._fitted, np.ravel(np.asarray(subjects)).tolist())
+            return self._fitted.tombstones.knows(self._fitted.key, np.ravel(np.asarray(ids)))
+
+    def returning(self, records: Dataset, *, copies: bool = True) -> NDArray[Any]:
+        """Which of these records were forgotten, so that `fit` would refuse them.
+
+        Parameters
+        ----------
+        records : Dataset
+            Records from any source.
+        copies : bool
+            Whether to include records that have the values of forgotten ones under other ids. True by default.
+
+        Returns
+        -------
+        array
+            The ids of those records, in the order of the dataset.
+        """
+        with self._lock:
+            found = returning(self._fitted, records)
+        return np.asarray(records.ids[found.by_id | (found.by_values & copies)])
+
+    def on_receipt(self, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
+        """Which of some ids a receipt names, and as what.
+
+        Receipts name records by HMACs of their ids, which only the key of this model can make.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            A receipt of this model.
+        ids : sequence of int or str
+            Record ids.
+
+        Returns
+        -------
+        OnReceipt
+            One answer per id: forgotten, replaced, or forgotten before.
+        """
+        return on_receipt(self._fitted.key, receipt, ids)
+
     def bundle(self) -> Bundle:
         """What `maxrr.unlearning.replay` needs to train this model again and compare.
 
@@ -585,6 +545,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A copy of the present state, without the raw records. Keep it from the public: it holds the model's key.
         """
         with self._lock:
+            if self._keeper is not None:
+                self._keeper.check_newest()
             return Bundle._of(self._fitted)
 
     # Forgetting
@@ -677,13 +639,17 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             request = look_up_for_adding(self._fitted, given, allow_copies)
             return named(self._fitted, make_plan(self._fitted, request))
 
-    def execute(self, plan: Plan, *, progress: Progress | None = None) -> Receipt:
+    def execute(
+        self, plan: Plan, *, source: Mapping[str, str] | None = None, progress: Progress | None = None
+    ) -> Receipt:  # fmt: skip
         """Do what a plan of this model says, whole or not at all.
 
         Parameters
         ----------
         plan : Plan
-            From `plan`, `plan_replace` or `plan_add`.
+            From `plan`, `plan_replace` or `plan_add`; of the model of a workspace also by another process.
+        source : mapping of str to str, optional
+            As in `add`.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -701,9 +667,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         maxrr.svm.ConvergenceError
             A head cannot be solved without the records.
         """
-        with self._lock:
+        with self._changing(source=source):
             check_current(self._fitted, plan)
-            return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
+            before = self._ready_for(plan)
+            return execute(before, plan, self._commit, progress, engine=self.engine, source=source)
 
     def unlearn(
         self, ids: Ids | None = None, *, subjects: Ids | None = None, core_policy: str | Technique = REFUSE,
@@ -744,9 +711,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         maxrr.svm.ConvergenceError
             A head cannot be solved without the records.
         """
-        with self._lock:
+        with self._changing():
             plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy))
-            return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
+            return execute(self._ready_for(plan), plan, self._commit, progress, engine=self.engine)
 
     def replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
@@ -792,14 +759,15 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         maxrr.svm.ConvergenceError
             A head cannot be solved.
         """
-        with self._lock:
+        with self._changing():
             request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
             plan = make_plan(self._fitted, request)
-            return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
+            return execute(self._ready_for(plan), plan, self._commit, progress, engine=self.engine)
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
-        sample_weight: ArrayLike | None = None, allow_copies: str | None = None, progress: Progress | None = None,
+        sample_weight: ArrayLike | None = None, allow_copies: str | None = None,
+        source: Mapping[str, str] | None = None, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Learn more records. They enter the heads at once and exactly, and the core not before the next `fit`.
 
@@ -822,6 +790,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             How much each record counts for the heads. Needed with an array if the model's records have weights.
         allow_copies : str, optional
             A reason to let in the values of a forgotten record, as in `fit`.
+        source : mapping of str to str, optional
+            Where the records come from, in your words: kept in `Workspace.sources`, and refused by a model in memory.
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 
@@ -838,13 +808,61 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         maxrr.svm.ConvergenceError
             A head cannot be solved.
         """
-        with self._lock:
+        with self._changing(source=source):
             given = to_add(self._fitted, X, y, ids, subjects, sample_weight)
             plan = make_plan(self._fitted, look_up_for_adding(self._fitted, given, allow_copies))
-            return execute(self._fitted, plan, self._take_over, progress, engine=self.engine)
+            return execute(self._fitted, plan, self._commit, progress, engine=self.engine, source=source)
 
-    def _take_over(self, after: Fitted, receipt: Receipt) -> None:
-        self._state = after
+    # Who holds the model
+
+    @contextmanager
+    def _changing(
+        self, *, receipts: bool = True, newest: bool = True, source: Mapping[str, str] | None = None
+    ) -> Iterator[None]:  # fmt: skip
+        """Let one thread at a time change the model, if whoever holds it lets it be changed."""
+        with self._lock:
+            if self._keeper is not None:
+                with self._keeper.changing(receipts=receipts, newest=newest):
+                    yield
+                return
+            if source is not None:
+                raise ValueError("only the model of a workspace keeps where records come from: leave source out")
+            if receipts and self._detached:
+                raise WorkspaceError(
+                    "this is a copy of the model that a workspace holds, and makes no receipts, which would have the "
+                    "numbers of others: use the model of the workspace. Nothing was changed"
+                )
+            yield
+
+    def _ready_for(self, plan: Plan) -> Fitted:
+        """The present state, with the raw records if the plan makes another extractor."""
+        return self._with_raw_records(self._fitted) if plan.action.fits_anew else self._fitted
+
+    def _with_raw_records(self, fitted: Fitted) -> Fitted:
+        """The same state with the raw records, which whoever holds the model may have to bring."""
+        given = None if self._keeper is None else self._keeper.raw_records()
+        return fitted if given is None else replace(fitted, records=fitted.records.with_records(given))
+
+    def _ranking(self, folder: str | Path | None) -> str | Path | None:
+        """Where a ranking keeps its runs."""
+        return folder if self._keeper is None else self._keeper.ranking()
+
+    def _commit(self, change: Change) -> None:
+        """Take over the next state, once it is durable where somebody holds the model."""
+        if self._keeper is None:
+            self._state = change.after
+        else:
+            self._keeper.commit(change)
+
+    def _apart(self) -> Self:
+        """A copy with the raw records, for long work beside the model of a workspace; in memory the model itself."""
+        if self._keeper is None:
+            return self
+        with self._lock:
+            found = copy.deepcopy(self)
+            found._state = self._with_raw_records(found._fitted)
+            found._note_audit = self._keeper.note_audit
+            return found
 
     @property
     def _lock(self) -> RLock:
@@ -865,19 +883,22 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _copied(self) -> dict[str, Any]:
         """One state, even if another thread erases records meanwhile."""
         with self._lock:
-            found = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
-            return copy.deepcopy(found)
+            own = ("_own_lock", "_keeper")
+            return copy.deepcopy({name: value for name, value in super().__getstate__().items() if name not in own})
 
     def __copy__(self) -> Self:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self._copied())
-        return made
+        found = type(self).__new__(type(self))
+        found.__dict__.update(self._copied())
+        found._detached = self._detached or self._keeper is not None
+        return found
 
     @property
     def _fitted(self) -> Fitted:
+        if self._keeper is not None:
+            self._keeper.check_open()
         found = vars(self).get("_state")
         if found is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call 'fit' with records first")
@@ -886,128 +907,3 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
-
-
-def as_dataset(
-    X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None, weights: ArrayLike | None = None
-) -> tuple[Dataset, NDArray[Any] | None]:
-    """Records, and what the caller calls their classes; None for those of a Dataset, known by their places."""
-    if isinstance(X, Dataset):
-        if not all(given is None for given in (y, ids, subjects, weights)):
-            raise ValueError(
-                "a Dataset has its own labels, ids, subjects and weights: leave y, ids, subjects and sample_weight out"
-            )
-        return X, None
-    if y is None:
-        raise ValueError("an array of records needs their labels y, or pass a Dataset")
-    check_dense(X)
-    inputs = packed(X) if are_several(X) else np.asanyarray(X)  # a memory map stays one
-    if inputs.dtype.kind not in NUMBERS and hasattr(X, "columns"):
-        raise DataError(not_of_numbers(X))
-    labels, codes = np.unique(as_classes(y), return_inverse=True)
-    names = np.arange(len(inputs)) if ids is None else check_identifiers(ids, "record ids")
-    whose = None if subjects is None else check_identifiers(subjects, "subject ids")
-    known = tuple(map(str, labels.tolist()))
-    columns, own = column_names(X), None if weights is None else np.asarray(weights)
-    return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=columns, weights=own), labels
-
-
-def not_of_numbers(frame: Any) -> str:
-    """Which column of a frame holds no numbers, and what to do about it."""
-    wrong = (str(name) for name in frame.columns if np.asarray(frame[name]).dtype.kind not in NUMBERS)
-    name = next(wrong, None)
-    which = "the columns are of several kinds" if name is None else f"the column {name!r} is not of numbers"
-    encoding = "" if name is None else f", encoding=Encoding({{{name!r}: Categories([…])}})"
-    return (
-        f"{which}: make a Dataset of the frame, with maxrr.data.from_frame(frame, label=…, id=…{encoding}), and fit "
-        "that. Or leave out what is no input"
-    )
-
-
-def check_embeddings(dataset: Dataset) -> None:
-    """Refuse records that are no vectors of floats."""
-    if len(dataset.shape) != 1 or dataset.inputs.dtype.kind != "f":
-        raise DataError(
-            f"embeddings are floats of shape (records, numbers), and these records are {dataset.inputs.dtype} of shape "
-            f"{dataset.shape}: give a network, or convert them"
-        )
-
-
-def to_add(
-    fitted: Fitted, X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None,
-    weights: ArrayLike | None,
-) -> Dataset:  # fmt: skip
-    """Records for a model that has others, with the names of its classes for those that it knows."""
-    if not isinstance(X, Dataset) and ids is None:
-        raise ValueError("new records need ids of their own, which no other record has: give ids=…, or a Dataset")
-    dataset, labels = as_dataset(X, y, ids, subjects, weights)
-    if labels is None or labels.dtype.kind == "U":
-        return dataset
-    if (labels.dtype.kind == "b") != (fitted.labels.dtype.kind == "b"):  # Python takes True for 1
-        raise DataError(
-            f"y has labels such as {labels[0].item()!r}, and the model's classes are called "
-            f"{first_few(fitted.labels.tolist())}: give labels of the kind that fit was given"
-        )
-    present = fitted.records.present.tolist()
-    names = {fitted.labels[number].item(): fitted.records.class_names[number] for number in present}
-    unknown = [label for label in labels.tolist() if label not in names]
-    if unknown and fitted.by_place:
-        raise DataError(
-            f"there is no class {unknown[0]!r}: labels are places in the model's class names. Name a new class by a "
-            "string, or bring a Dataset"
-        )
-    return replace(dataset, class_names=tuple(names.get(label, str(label)) for label in labels.tolist()))
-
-
-def column_names(X: Any) -> tuple[str, ...] | None:
-    """What a data frame calls its columns, if it calls them by words."""
-    names = tuple(getattr(X, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
-    """The scores of records that are of the kind that a model was fitted on."""
-    known = fitted.records
-    names = column_names(X) if not isinstance(X, Dataset) else X.columns
-    if names is not None and known.columns is not None and names != known.columns:
-        raise DataError(
-            f"the columns are {first_few(names)}, but the model was fitted on {first_few(known.columns)}: bring the "
-            "same ones in the same order"
-        )
-    array = to_predict(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape)
-    if not isinstance(X, Dataset):
-        records = unlabelled(array)
-    else:
-        records = X if array.dtype == X.inputs.dtype else replace(X, inputs=array)
-    return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
-
-
-def best_heads(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The class with the highest score of each record, by its place among those that have records."""
-    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(np.int64)
-
-
-def labels_to_score(y: Labels | None, records: int) -> NDArray[Any]:
-    """The classes that a caller says records have, one for each."""
-    shape = np.asarray(y).shape
-    if y is None or shape != (records,):
-        raise DataError(f"y has shape {shape}, and there are {records} records: give one label per record")
-    return as_classes(y)
-
-
-def called(fitted: Fitted, truth: NDArray[Any], by_names: bool) -> NDArray[Any]:
-    """The model's classes as the true ones are called: by labels, or by names."""
-    labels, names = np.asarray(fitted.labels[fitted.codes]), np.array(fitted.head_classes)
-    if by_names or (truth.dtype.kind == "U" != labels.dtype.kind and np.isin(truth, names).any()):
-        return names
-    if (truth.dtype.kind == "U") != (labels.dtype.kind == "U"):
-        raise DataError(
-            f"y has labels such as {truth[0].item()!r}, and the model's classes are called {first_few(labels.tolist())}"
-            ": give labels as fit was given them. Those of a Dataset are numbers, places in its class names"
-        )
-    return labels
-
-
-def unlabelled(array: NDArray[Any]) -> Dataset:
-    """Records of which nothing else is known."""
-    return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))

@@ -158,8 +158,8 @@ class HeldRecords:
         """Some of them."""
         if self.inputs is None:
             raise DataError(
-                "this needs the raw records, which a workspace does not keep: bring them with the request, as in "
-                "workspace.unlearn(ids, records=dataset)"
+                "this needs the raw records, which a workspace does not keep: say how they are read, as in "
+                "Workspace.open(folder, records=load_training)"
             )
         subjects = None if self.subjects is None else self.subjects[rows]
         weights = None if self.weights is None else self.weights[rows]

@@ -42,6 +42,7 @@ from maxrr.unlearning.bundles import Bundle, check_parts
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.extractors import kept, stored_extractor, weights_of
 from maxrr.unlearning.hashes import model_hash
+from maxrr.unlearning.model import MaxRR
 from maxrr.unlearning.outcomes import Outcome
 from maxrr.unlearning.receipts import Receipt, lasting, rounded_up
 from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
@@ -118,15 +119,15 @@ class Replay(Shown):
         return f"<Replay: {self.outcome}>"
 
 
-def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
+def replay(receipt: Receipt, bundle: Bundle | MaxRR, dataset: Dataset) -> Replay:
     """Train again on the retained records in a fresh process, and compare.
 
     Parameters
     ----------
     receipt : Receipt
         Of the request to replay.
-    bundle : Bundle
-        From `MaxRR.bundle` or `Bundle.load`, of the same model.
+    bundle : Bundle or MaxRR
+        From `MaxRR.bundle` or `Bundle.load`, of the same model; or the model itself.
     dataset : Dataset
         The raw records that the model was fitted on, and those that were added. Forgotten ones may be among them: they
         are left out before anything is trained. Others may not.
@@ -146,6 +147,10 @@ def replay(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Replay:
         anything.
     """
     started = time.perf_counter()
+    if isinstance(bundle, MaxRR):
+        with bundle._lock:
+            bundle._fitted.records.with_records(dataset)  # or how many are missing or have changed is said
+            bundle = Bundle._of(bundle._fitted)
     dataset = bundle.retained(dataset)
     check(bundle, dataset)
     wrong = list(false_from_the_start(receipt, bundle, dataset))

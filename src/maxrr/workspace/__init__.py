@@ -1,4 +1,4 @@
-"""A MaxRR in a folder: the same verbs, each durable."""
+"""A folder that holds a live model: each change is durable when it returns."""
 
 import typing
 
@@ -11,10 +11,9 @@ __all__ = [
     "LoggedReceipts",
     "NetworkMissing",
     "OlderCopyWarning",
-    "OnReceipt",
     "Overview",
-    "RecordKind",
     "Status",
+    "Trace",
     "TrainingMissing",
     "Workspace",
     "WorkspaceError",
@@ -28,10 +27,10 @@ if typing.TYPE_CHECKING:
     from maxrr.workspace.errors import NetworkMissing, TrainingMissing
     from maxrr.workspace.exports import Export
     from maxrr.workspace.log_check import LoggedReceipts, check_receipt_log
-    from maxrr.workspace.records import OnReceipt, RecordKind
     from maxrr.workspace.seen import OlderCopyWarning
     from maxrr.workspace.states import Commit
     from maxrr.workspace.status import Overview, Status, overview
+    from maxrr.workspace.traces import Trace
     from maxrr.workspace.workspace import Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
@@ -39,9 +38,9 @@ else:  # status needs files, and no PyTorch
         "errors": ("NetworkMissing", "TrainingMissing"),
         "exports": ("Export",),
         "log_check": ("LoggedReceipts", "check_receipt_log"),
-        "records": ("OnReceipt", "RecordKind"),
         "states": ("Commit",),
         "seen": ("OlderCopyWarning",),
         "status": ("Status", "Overview", "overview"),
+        "traces": ("Trace",),
         "workspace": ("Workspace",),
     })  # fmt: skip

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten
 from maxrr.workspace.entries import SIZE, Answered, person_entry, request_entry, stone_entry
@@ -43,7 +43,7 @@ class CarriedOut:
     proofs: bytes
 
     @classmethod
-    def of(cls, before: Fitted, after: Fitted, plan: Plan, receipt: Receipt, signer: Signer) -> "CarriedOut":
+    def of(cls, before: Fitted, after: Fitted, request: Request, receipt: Receipt, signer: Signer) -> "CarriedOut":
         """What a request has done to a state, before its records are overwritten there."""
         known = after.tombstones.stones
         stones = [known.of(bytes.fromhex(id_hmac))[-1] for id_hmac in receipt.tombstones]
@@ -52,7 +52,7 @@ class CarriedOut:
         handed, logged = signer.handed(receipt.to_json(), receipt.model_after)
         proofs = seal_proofs(before.secret, receipt.number, after.departures())
         entries = b"".join([*map(stone_entry, stones), *people])
-        return cls(plan.request.rows, after.receipts[-1], logged, handed, entries, proofs)
+        return cls(request.rows, after.receipts[receipt.number - 1], logged, handed, entries, proofs)
 
 
 def appended(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from maxrr.errors import Refused
 from maxrr.progress import Progress
-from maxrr.unlearning.forgetting import execute
+from maxrr.unlearning.forgetting import Change, execute
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.requests import Request
@@ -41,11 +41,12 @@ class Together:
         """Do what a plan for the present state says, and commit that and what was done before, if it is the last."""
         before = self.now
 
-        def take(after: Fitted, receipt: Receipt) -> None:
-            self.done.append(CarriedOut.of(before, after, plan, receipt, signer))
-            self.now = after
+        def take(change: Change) -> None:
+            for request, receipt in change.answers:
+                self.done.append(CarriedOut.of(before, change.after, request, receipt, signer))
+            self.now = change.after
             if commit is not None:
-                commit(after, self.done)
+                commit(change.after, self.done)
 
         return execute(before, plan, take, progress)
 

@@ -1,8 +1,8 @@
-"""What the records of a workspace are like, for whoever names some of them or brings others."""
+"""What the records of a model are like, for whoever names some of them or brings others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,12 @@ from maxrr.data.labels import as_identifiers, class_name
 from maxrr.data.table import in_order_of
 from maxrr.errors import DataError
 from maxrr.unlearning.classes import without_name
-from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, id_hmac
 
 
 @dataclass(frozen=True)
 class RecordKind:
-    """What the records of a workspace are like.
+    """What the records of a model are like.
 
     Attributes
     ----------
@@ -248,30 +246,3 @@ def ids_of(texts: Sequence[str], what: str, *, as_texts: bool) -> NDArray[Any]:
         if as_identifiers([text]).dtype.kind != "i":
             raise DataError(f"{text!r} cannot be one of the {what} of this workspace, which are integers")
     return as_identifiers(list(texts))
-
-
-class OnReceipt(NamedTuple):
-    """Which of some ids a receipt names, and as what. Each field has one answer per id.
-
-    Attributes
-    ----------
-    forgotten : array of bool
-        Which ids this request forgot.
-    replaced : array of bool
-        Which records this request replaced.
-    before : array of bool
-        Which ids were asked for and had been forgotten before.
-    """
-
-    forgotten: NDArray[np.bool_]
-    replaced: NDArray[np.bool_]
-    before: NDArray[np.bool_]
-
-
-def on_receipt(key: bytes, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
-    """Which of these ids a receipt names: it has the HMACs of the ids, which only the key can make."""
-    now, earlier = set(receipt.tombstones), set(receipt.earlier_tombstones)
-    forgotten, replaced = ([id_hmac(key, id_, purpose).hex() for id_ in ids] for purpose in (FORGOTTEN, REPLACED))
-    before = [bool({one, other} & earlier) for one, other in zip(forgotten, replaced, strict=True)]
-    masks = [each in now for each in forgotten], [each in now for each in replaced], before
-    return OnReceipt(*(np.array(mask, dtype=bool) for mask in masks))

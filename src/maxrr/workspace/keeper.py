@@ -1,0 +1,259 @@
+"""Holds the live model of a folder: lets it change or not, and commits each next state before the model takes it."""
+
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from maxrr.data import Dataset
+from maxrr.errors import WorkspaceError
+from maxrr.nets import Recipe
+from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
+from maxrr.nets.seeding import Network
+from maxrr.nets.training_function import TrainingFunction
+from maxrr.unlearning import MaxRR
+from maxrr.unlearning.codec import network_facts, network_named
+from maxrr.unlearning.facts import NetworkFacts, Sources
+from maxrr.unlearning.forgetting import Change
+from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
+from maxrr.workspace.carried_out import CarriedOut
+from maxrr.workspace.folder import note_audit
+from maxrr.workspace.signed_receipts import Signer
+from maxrr.workspace.store import Store
+
+Records = Callable[[], Dataset]
+
+
+class FolderKeeper:
+    """The `Keeper` of a model that lives in a folder.
+
+    The model is one object for as long as the folder is open; its lock lets one thread at a time change it. `network`
+    and `train` are the caller's own code, and `records` reads the raw records.
+    """
+
+    def __init__(
+        self, store: Store, model: MaxRR, network: Network | None = None, train: TrainingFunction | None = None,
+        records: Records | None = None,
+    ) -> None:  # fmt: skip
+        self.store = store
+        self._model = weakref.ref(model)  # which has this keeper: whoever drops both closes the folder
+        self.network = network
+        self.train = train
+        self.records = records
+        self.signer = Signer(store.signing)
+        self.uncertain = False  # a commit failed: what counts is what the disk says
+        self.closed = False
+        self.process = os.getpid()
+        self.unfinished = ""
+        model._keeper = self
+        INHERITED.add(self)
+
+    @property
+    def model(self) -> MaxRR:
+        found = self._model()
+        assert found is not None  # or nobody could ask
+        return found
+
+    # What a model asks
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise WorkspaceError(f"this workspace in {self.store.folder} was closed: open it again")
+        if self.uncertain:
+            with self.model._lock:
+                if self.uncertain:
+                    self.check_process()
+                    self.resolve()
+
+    def check_newest(self) -> None:
+        self.store.check_newest()
+
+    @contextmanager
+    def changing(self, *, receipts: bool = True, newest: bool = True) -> Iterator[None]:
+        if self.store.read_only:
+            raise WorkspaceError(f"{self.store.folder} was opened for reading only: nothing was changed")
+        self.check_process()
+        self.check_open()
+        if newest and self.store.root is not None:
+            self.store.check_newest()
+        if receipts and self.store.signing is None and self.store.root is not None and self.store.root.keys:
+            raise WorkspaceError(
+                "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
+                "shell with --key. Nothing was changed"
+            )
+        yield
+        if self.unfinished:  # last: a caller may have made an error of warnings
+            warnings.warn(
+                f"the request was carried out, but {self.unfinished}: it is finished when the workspace is next opened",
+                stacklevel=6,
+            )
+
+    def raw_records(self) -> Dataset | None:
+        return None if self.records is None else self.records()
+
+    def commit(self, change: Change) -> None:
+        if change.answers:
+            self.take_over(change.after, self.carried_out(change), change.source)
+        else:
+            self.take_over_fit(change)
+
+    def ranking(self) -> Path:
+        return self.store.ranking()
+
+    @property
+    def note_audit(self) -> Callable[[str], int]:
+        """What notes an audit in the history, also when the workspace is closed by then: a finding may take hours."""
+        here, history = weakref.ref(self), self.store.history
+        assert history is not None
+        path, key = history.path, history.key
+
+        def note(receipt: str) -> int:
+            found = here()
+            if found is None or found._model() is None:
+                return note_audit(path, key, receipt)
+            with found.model._lock:
+                return note_audit(path, key, receipt, found.store)
+
+        return note
+
+    # How it is kept
+
+    def check_process(self) -> None:
+        """Refuse a process that was forked from the one that opened the folder."""
+        if self.process != os.getpid():
+            raise WorkspaceError(f"{self.store.folder} was opened in another process: open it again")
+
+    def carried_out(self, change: Change) -> list[CarriedOut]:
+        """What the requests of a change add to the files."""
+        assert change.before is not None
+        return [
+            CarriedOut.of(change.before, change.after, request, receipt, self.signer)
+            for request, receipt in change.answers
+        ]
+
+    def take_over(
+        self, after: Fitted, done: Sequence[CarriedOut], source: Mapping[str, str] | None = None
+    ) -> None:  # fmt: skip
+        """Commit the next state of the same model, and where the records that it has learned come from."""
+        assert self.store.root is not None
+        before = self.model._fitted
+        if after.extractor is not before.extractor and after.technique:
+            check_layers(before, after)
+        network, sources = self.store.facts.network, self.store.words.sources
+        if after.blueprint.network is not before.blueprint.network:
+            network = network_facts(after.blueprint.network)
+        if source is not None:
+            sources = (*sources, dict(source))
+        self.make_durable(after, done, network, sources)
+
+    def take_over_fit(self, change: Change) -> None:
+        """Commit a fit, which may be with other code of the caller's own."""
+        before, model = self.store.root, self.model
+        sources: Sources = (dict(change.source or {}),)
+        if change.source is None and before is not None:
+            sources = self.store.words.sources
+        code = self.network, self.train
+        self.network, self.train = model.network, model.train if callable(model.train) else None
+        try:
+            self.make_durable(change.after, [], network_facts(change.after.blueprint.network), sources)
+        except BaseException:
+            if before is not None and self.store.root is not None and self.store.root.state == before.state:
+                self.network, self.train = code  # nothing was committed
+            raise
+
+    def make_durable(
+        self, after: Fitted, done: Sequence[CarriedOut], network: NetworkFacts | None, sources: Sources
+    ) -> None:  # fmt: skip
+        """Make a state durable, and only then the present one. Until then others predict with the one before."""
+        kept = after if after.records.inputs is None else without_raw_records(after)
+        try:
+            self.store.commit(kept, done, network, sources)
+            self.take(kept)
+        except BaseException:
+            self.go_back()
+            raise
+        self.unfinished = ""
+        try:
+            self.store.finish()
+        except (OSError, WorkspaceError) as error:
+            self.unfinished = f"clearing up in {self.store.folder} failed ({error}), and old bytes may still be there"
+        except BaseException:
+            self.unfinished = f"clearing up in {self.store.folder} was interrupted, and old bytes may still be there"
+            raise
+
+    def go_back(self) -> None:
+        """After what failed: what counts is what the disk says."""
+        self.uncertain = True
+        with suppress(OSError, WorkspaceError):
+            self.resolve()
+
+    def resolve(self) -> None:
+        """Take the state that the disk says."""
+        self.store.recover()
+        if self.store.root is not None:
+            self.load()
+        self.uncertain = False
+
+    def load(self) -> None:
+        """Take the state that the store has read."""
+        assert self.store.root is not None
+        named = network_named(self.store.facts)
+        network = as_recorded(self.network, named)
+        if named is not None and named.our_own and (network is None or is_grown(named, network)):
+            network = named
+        self.take(self.store.load(network, self.train))
+
+    def take(self, fitted: Fitted) -> None:
+        """Make this the present state: the parameters that it was fitted with, and last, by one assignment, itself."""
+        made, recipe = fitted.blueprint, fitted.blueprint.recipe
+        plain = isinstance(recipe, Recipe) and recipe == Recipe(recipe.epochs, recipe.batch_size, recipe.lr)
+        how = recipe.facts if plain else {"train": getattr(recipe, "function", None) or recipe}
+        parameters = MaxRR(
+            made.network, made.core, C=made.C, seed=made.seed, device=made.device,  # type: ignore[arg-type]
+            threads=made.threads, class_weight=dict(made.class_weight) or None, engine=self.model.engine, **how,
+        )  # fmt: skip
+        self.model.__dict__.update(vars(parameters))
+        self.model._state = fitted
+
+    def close(self) -> None:
+        """Give up the folder, and all that is known of the records."""
+        self.store.close()
+        self.closed = True
+        self.model.__dict__.pop("_state", None)
+
+
+def without_raw_records(fitted: Fitted) -> Fitted:
+    """A state as a workspace keeps it."""
+    return knowing(replace(fitted, records=fitted.records.without_records()), fitted, "core", "core_hash", *OF_MODEL)
+
+
+def check_layers(before: Fitted, after: Fitted) -> None:
+    """Refuse the work of a technique that a workspace cannot keep."""
+    if after.fingerprint.layers != before.fingerprint.layers:
+        raise WorkspaceError(
+            "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
+            "that it was given, with other weights"
+        )
+
+
+def is_grown(named: NamedNetwork, network: Network) -> bool:
+    """Whether a network of this library is another one with more outputs, for classes that came later."""
+    return len(named.arguments) > 1 and with_outputs(network, named.arguments[1]) == named
+
+
+INHERITED = weakref.WeakSet[FolderKeeper]()
+
+
+def unlock_after_fork() -> None:
+    """A lock that another thread held at that moment would never be released: that thread is not in the child."""
+    for keeper in list(INHERITED):
+        if (model := keeper._model()) is not None:
+            model._own_lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=unlock_after_fork)
