@@ -9,7 +9,7 @@ from sklearn.base import clone
 from maxrr.core import FrequencyCore
 from maxrr.workspace import Workspace, WorkspaceError
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import HASHED, cases, contents, copied, history_in, kinds, reopened, token_of
+from tests.workspace.problems import HASHED, cases, contents, copied, history_in, kinds, like, reopened, token_of
 
 MINE = (
     "notes.txt",

@@ -146,7 +146,7 @@ class History:
                     raise damaged(self.path, f"one of its frames does not describe a commit ({error})") from None
                 self.length, self.last_bytes = stop, bytes(content[start:stop])
         if found:
-            self.mac, self.last = self.last_bytes[-MAC:], replace(found[-1], **dict.fromkeys(BLOBS, b""))
+            self.mac, self.last = self.last_bytes[-MAC:], replace(found[-1], entries=b"", receipts=b"", proofs=b"")
         self.torn = len(content) > self.length
         return found
 
@@ -174,7 +174,7 @@ class History:
                 self.settle()
             raise
         self.length, self.mac = self.length + len(content), content[-MAC:]
-        self.last, self.last_bytes, self.in_doubt = replace(frame, **dict.fromkeys(BLOBS, b"")), content, False
+        self.last, self.last_bytes, self.in_doubt = replace(frame, entries=b"", receipts=b"", proofs=b""), content, False
 
     def framed(self, frame: Frame) -> bytes:
         """The bytes of the next frame."""
