@@ -128,7 +128,7 @@ def said(dossier: Dossier) -> dict[str, object]:
 
 def tell(dossier: Dossier) -> None:
     """What is proved, and what the signed receipt says, for people."""
-    from maxrr.report.receipts import receipt_of
+    from maxrr.report.dossier import receipt_of
     from maxrr.report.words import count
 
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
