@@ -43,7 +43,7 @@ AUDITED = Counter[str]()  # by the digest of the receipt: models in memory, of t
 def audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *,
     attacks: Sequence[str] = ("threshold", *STRONG, *ON_FEATURES), shadows: int = 64,
-    core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
+    device: str | None = None, folder: str | Path | None = None,
     pool: ShadowPool | None = None, progress: Progress | None = None, engine: EngineLike = None,
 ) -> AuditReport:  # fmt: skip
     """Try to tell from a model that it once had the records which it has forgotten.
@@ -68,9 +68,6 @@ def audit(
     shadows : int
         How many shadow models to train, 8 or more: two fifths with the records, the others without. More find smaller
         traces. Choose the number before you see a result (`plan_audit`).
-    core_as_members : bool
-        Whether core records are among the members that the threshold attack compares with. The paper's appendix
-        leaves them out.
     device : optional
         Where networks are trained, as in `maxrr.nets.train`.
     folder : optional
@@ -104,7 +101,7 @@ def audit(
     if chosen_engine is not None and pool is not None:
         raise ValueError("workers of an engine train extractors of their own: leave out either the pool or the engine")
     place = device_on(chosen_engine, device)
-    case = make_case(model, receipt, forgotten, test, core_as_members=core_as_members)
+    case = make_case(model, receipt, forgotten, test)
     chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
     if not chosen:
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")

@@ -18,7 +18,6 @@ from maxrr.evidence.dossiers import CLAIMS
 from maxrr.plain_text import STEERING, tame
 from maxrr.report.page import environment, render
 from maxrr.report.words import day
-from maxrr.unlearning import Receipt
 from maxrr.unlearning.receipts import depending, in_words
 from maxrr.unlearning.statements import receipt_in
 from maxrr.version import __version__
@@ -54,7 +53,7 @@ def dossier_page(dossier: Dossier) -> str:
     ValueError
         The signed statement is no receipt that can be read.
     """
-    receipt = receipt_of(dossier)
+    receipt = receipt_in(Statement.from_bytes(dossier.envelope.payload))  # whoever signed it
     script = script_of_page()
     return render(
         __package__,
@@ -75,11 +74,6 @@ def dossier_page(dossier: Dossier) -> str:
         style_hash=policy_hash(environment(__package__).get_template("look.css").render()),
         version=Markup(VERSION % __version__),
     )
-
-
-def receipt_of(dossier: Dossier) -> Receipt:
-    """The receipt in a dossier, whoever signed it."""
-    return receipt_in(Statement.from_bytes(dossier.envelope.payload))
 
 
 def dossier_in(page: str) -> bytes:
