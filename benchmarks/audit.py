@@ -29,7 +29,7 @@ from maxrr.audit.attacks import margins, membership
 from maxrr.audit.auditing import in_their_place
 from maxrr.audit.findings import is_found
 from maxrr.audit.roc import auc, interval, roc, tpr_at
-from maxrr.audit.scores import Evidence, Labels, Seen
+from maxrr.audit.scores import Evidence, Labels, Signals
 from maxrr.audit.shadows import View
 from maxrr.core import HashCore
 from maxrr.nets.seeding import stream
@@ -100,7 +100,7 @@ class Request:
         return {"relearned": mine - level, "probe": probe}
 
 
-def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, list[Seen]]]:
+def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, list[Signals]]]:
     """Both requests to models with this core: what attacks see of each model, by request and kind."""
     some_core = lab.draw(core, min(1_000, len(core) // 4), 100 + number)
     some_others = lab.draw(lab.others(core), len(some_core), 200 + number)
@@ -135,12 +135,12 @@ def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, lis
     }  # fmt: skip
 
 
-def seen(request: Request, views: list[View]) -> list[Seen]:
+def seen(request: Request, views: list[View]) -> list[Signals]:
     """What attacks look at."""
-    return [Seen.of(view, request.labels) for view in views]
+    return [Signals.of(view, request.labels) for view in views]
 
 
-def judged(found: dict[str, list[Seen]]) -> dict[str, Any]:
+def judged(found: dict[str, list[Signals]]) -> dict[str, Any]:
     """The first models are the pool, the others are audited."""
     before, without = found["before"], found["without"]
     audited = {"exact-refit": without[WITHOUT:]}
@@ -155,7 +155,7 @@ def judged(found: dict[str, list[Seen]]) -> dict[str, Any]:
 
 
 def rates(
-    attacks: Sequence[str], evidence: Evidence, before: list[Seen], audited: dict[str, list[Seen]]
+    attacks: Sequence[str], evidence: Evidence, before: list[Signals], audited: dict[str, list[Signals]]
 ) -> dict[str, Any]:  # fmt: skip
     """For each attack how many models of each guarantee are found, its power, and what it recognises."""
     found: dict[str, Any] = {"records": len(before[0].losses), "attacks": {}}
@@ -183,11 +183,11 @@ def counted(scores: list[NDArray[np.float64]]) -> dict[str, Any]:
 # What was seen, on the disk: the attacks can be repeated without the networks
 
 
-def stored(found: dict[str, dict[str, list[Seen]]], path: Path) -> None:
+def stored(found: dict[str, dict[str, list[Signals]]], path: Path) -> None:
     content: dict[str, Any] = {ABOUT: json.dumps(here())}
     for request, kinds in found.items():
         for kind, models in kinds.items():
-            for part in fields(Seen):
+            for part in fields(Signals):
                 values = [getattr(model, part.name) for model in models]
                 if values[0] is not None and part.name not in ("entropies", "modified_entropies"):
                     content[f"{request}/{kind}/{part.name}"] = np.asarray(values, dtype=np.float32)
@@ -211,16 +211,16 @@ def made(path: Path | None) -> dict[str, str]:
         return dict(json.loads(str(content[ABOUT])))
 
 
-def read(path: Path) -> dict[str, dict[str, list[Seen]]]:
-    found: dict[str, dict[str, list[Seen]]] = {}
+def read(path: Path) -> dict[str, dict[str, list[Signals]]]:
+    found: dict[str, dict[str, list[Signals]]] = {}
     with np.load(path, allow_pickle=False) as content:
         values = {name: content[name].astype(float) for name in content.files if name != ABOUT}
     for place in sorted({name.rpartition("/")[0] for name in values}):
         request, _, kind = place.partition("/")
-        mine = {part.name: values.get(f"{place}/{part.name}") for part in fields(Seen)}
+        mine = {part.name: values.get(f"{place}/{part.name}") for part in fields(Signals)}
         models = len(mine["losses"])  # type: ignore[arg-type]
         found.setdefault(request, {})[kind] = [
-            Seen(**{name: None if many is None else many[row] for name, many in mine.items()})  # type: ignore[arg-type]
+            Signals(**{name: None if many is None else many[row] for name, many in mine.items()})  # type: ignore[arg-type]
             for row in range(models)
         ]
     return found

@@ -63,7 +63,7 @@ from maxrr.audit.findings import (
     rank_of_first,
 )
 from maxrr.audit.roc import interval
-from maxrr.audit.scores import Evidence, Labels, Seen
+from maxrr.audit.scores import Evidence, Labels, Signals
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, ShadowCounts, Shadows
 from maxrr.core import Choice, HashCore, rank
 from maxrr.data import Dataset, load
@@ -253,11 +253,11 @@ def judged(
     case = make_case(model, receipt, forgotten, test)
     shadows, labels = Shadows(case, "cpu", None, None), labels_of(case)
     views = ShadowCounts.of(SHADOWS, case.touches_core).make(shadows)
-    seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
+    seen = {kind: [Signals.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     evidence = Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED])
     theirs = in_their_place(evidence, "lira", evidence.remembering)
     whole = in_their_place(evidence, "lira", seen[BEFORE])
-    targets = {"honest": Seen.of(shadows.said(model), labels)}
+    targets = {"honest": Signals.of(shadows.said(model), labels)}
     if situation.lies:
         targets |= liars(shadows.maker, labels, np.random.default_rng([seed, 1]))
     told: dict[str, Any] = {}
@@ -269,7 +269,7 @@ def judged(
     return {"honest": told.pop("honest"), "lies": told, "power": power, "former power": former}
 
 
-def liars(maker: Maker, labels: Labels, random: np.random.Generator) -> dict[str, Seen]:
+def liars(maker: Maker, labels: Labels, random: np.random.Generator) -> dict[str, Signals]:
     """One model of each kind that did something else than forget, with heads fitted again without the records."""
     gone, left, found = random.permutation(maker.gone), maker.cores[RETRAINED], {}
     for name, share in SHARES.items():
@@ -280,10 +280,10 @@ def liars(maker: Maker, labels: Labels, random: np.random.Generator) -> dict[str
     return {name: trained(lying, labels, int(random.integers(2**63))) for name, lying in found.items()}
 
 
-def trained(maker: Maker, labels: Labels, seed: int) -> Seen:
+def trained(maker: Maker, labels: Labels, seed: int) -> Signals:
     (extractor,) = maker.train(BEFORE, [seed], None)
     ((_, view),) = maker.seen(extractor, (KEPT,))
-    return Seen.of(view, labels)
+    return Signals.of(view, labels)
 
 
 # Many audits

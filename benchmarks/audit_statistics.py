@@ -24,7 +24,7 @@ from maxrr.audit.attacks import lira_online
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.findings import ALPHA, beside_others, oddness
-from maxrr.audit.scores import SIGNALS, Seen
+from maxrr.audit.scores import SIGNALS, Signals
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 
 Floats = NDArray[np.float64]
@@ -61,10 +61,10 @@ def signals() -> dict[str, Floats]:
     case = make_case(model, receipt, records.training.select(ids), records.test)
     maker, labels = Shadows(case, "cpu", None, None).maker, labels_of(case)
 
-    def made(core: str, kind: str, first: int, count: int) -> list[Seen]:
+    def made(core: str, kind: str, first: int, count: int) -> list[Signals]:
         seeds = range(SEED + first, SEED + first + count)
         views = (view for extractor in maker.train(core, seeds, None) for _, view in maker.seen(extractor, (kind,)))
-        return [Seen.of(view, labels) for view in views]
+        return [Signals.of(view, labels) for view in views]
 
     found = {"honest": made(RETRAINED, RETRAINED, 10**6, HONEST), "kept": made(BEFORE, KEPT, 2 * 10**6, OTHERS)}
     for number in range(OTHERS):

@@ -10,7 +10,7 @@ import numpy as np
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.findings import decide
-from maxrr.audit.scores import Evidence, Seen
+from maxrr.audit.scores import Evidence, Signals
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View, shadow_seeds
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import Dataset
@@ -170,10 +170,10 @@ def shadows_of(now, had=6, retrained=24):
 
 def evidence_of(remembering, retrained, labels):
     """Of models by their views."""
-    return Evidence(*([Seen.of(view, labels) for view in views] for views in (remembering, retrained)))
+    return Evidence(*([Signals.of(view, labels) for view in views] for views in (remembering, retrained)))
 
 
 def finding_on(view, evidence, labels):
     """By the rule of the audit, but for its power."""
-    found = evidence.scores("lira", Seen.of(view, labels))
+    found = evidence.scores("lira", Signals.of(view, labels))
     return decide("lira", found, [found], [found])

@@ -14,7 +14,7 @@ from maxrr.audit.auditing import labels_of
 from maxrr.audit.distances import heads_distance
 from maxrr.audit.findings import ALL, apart, is_found
 from maxrr.audit.planning import expected_power
-from maxrr.audit.scores import ON_FEATURES, Seen
+from maxrr.audit.scores import ON_FEATURES, Signals
 from maxrr.core import HashCore
 from maxrr.data import DataError
 from maxrr.nets import embed
@@ -391,7 +391,7 @@ def test_features_remember_what_the_head_was_made_to_forget():
     """Wrong labels that an extractor has learned: a head fitted again without them does not undo that."""
     now = asked(WRONG[:6], "overfitted")
     evidence, maker = shadows_of(now, had=8)
-    assert is_found(evidence.scores("features", Seen.of(maker.own(now.model), labels_of(maker.case))))
+    assert is_found(evidence.scores("features", Signals.of(maker.own(now.model), labels_of(maker.case))))
 
 
 @pytest.mark.parametrize(

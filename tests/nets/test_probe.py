@@ -8,7 +8,7 @@ from torch import nn
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import LeNet5, train, train_many
-from maxrr.nets.probe import Fingerprint, check_comes_back, made_up, probed, taken_over
+from maxrr.nets.probe import Fingerprint, check_comes_back, made_up, probed, with_weights_of
 from maxrr.nets.seeding import pinned
 from tests import hidden_networks as networks
 
@@ -77,7 +77,7 @@ def test_what_comes_back_is_taken(kind):
     for network in (kind, used):
         check_comes_back(network, SHAPE, KIND)
     run = train(kind, records(), 0, epochs=2, device="cpu")
-    assert probed(taken_over(run.network, kind(), SHAPE, KIND), SHAPE, KIND).tobytes() == probed(
+    assert probed(with_weights_of(run.network, kind(), SHAPE, KIND), SHAPE, KIND).tobytes() == probed(
         run.network, SHAPE, KIND
     ).tobytes()  # fmt: skip
 

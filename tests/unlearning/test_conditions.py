@@ -9,9 +9,9 @@ from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.nets import MLP
-from maxrr.report.receipts import in_words
 from maxrr.unlearning import replay
 from maxrr.unlearning.consistency import contradictions
+from maxrr.unlearning.receipts import in_words
 from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
 
 CORE = HashCore(0.5, key="house")

@@ -18,11 +18,11 @@ import torch
 from maxrr.audit import distances
 from maxrr.audit.attacks import cross_entropy, logit
 from maxrr.audit.case import Case, make_case, working_copy
-from maxrr.audit.distances import Beside
+from maxrr.audit.distances import Distance
 from maxrr.audit.findings import decide, rank_of_first, rank_p_value, rounding
-from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, Exposed, Others
+from maxrr.audit.results import VERSION, AttackResult, AuditReport, Curve, EffectOnOthers, ExposedRecord
 from maxrr.audit.roc import Floats, auc, balanced_accuracy, roc, roc_by_class, tpr_at
-from maxrr.audit.scores import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Seen
+from maxrr.audit.scores import ATTACKS, ON_FEATURES, STRONG, Evidence, Labels, Signals
 from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, ModelProgress, ShadowCounts, ShadowPool, Shadows, View
 from maxrr.data import Dataset
 from maxrr.files import Lock
@@ -43,7 +43,7 @@ AUDITED = Counter[str]()  # by the digest of the receipt: models in memory, of t
 def audit(
     model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *,
     attacks: Sequence[str] = ("threshold", *STRONG, *ON_FEATURES), shadows: int = 64,
-    core_as_members: bool = True, device: str | None = None, folder: str | Path | None = None,
+    device: str | None = None, folder: str | Path | None = None,
     pool: ShadowPool | None = None, progress: Progress | None = None, engine: EngineLike = None,
 ) -> AuditReport:  # fmt: skip
     """Try to tell from a model that it once had the records which it has forgotten.
@@ -69,9 +69,6 @@ def audit(
     shadows : int
         How many shadow models to train, 8 or more: two fifths with the records, the others without. More find smaller
         traces. Choose the number before you see a result (`plan_audit`).
-    core_as_members : bool
-        Whether core records are among the members that the threshold attack compares with. The paper's appendix
-        leaves them out.
     device : optional
         Where networks are trained, as in `maxrr.nets.train`.
     folder : optional
@@ -106,7 +103,7 @@ def audit(
         raise ValueError("workers of an engine train extractors of their own: leave out either the pool or the engine")
     place = device_on(chosen_engine, device)
     model = working_copy(model)
-    case = make_case(model, receipt, forgotten, test, core_as_members=core_as_members)
+    case = make_case(model, receipt, forgotten, test)
     chosen = [attack for attack in attacks if case.touches_core or attack not in ON_FEATURES]
     if not chosen:
         raise ValueError("no extractor saw the records, so that their features have nothing to give away: ask for lira")
@@ -206,9 +203,9 @@ def labels_of(case: Case) -> Labels:
 def judge(case: Case, views: dict[str, list[View]], targets: dict[str, View], attacks: list[str]) -> dict[str, Any]:
     """All that a report says of the attacks."""
     labels = labels_of(case)
-    seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
+    seen = {kind: [Signals.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     evidence = Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED])
-    models = {name: Seen.of(view, labels) for name, view in targets.items()}
+    models = {name: Signals.of(view, labels) for name, view in targets.items()}
     scores = {attack: {name: evidence.scores(attack, model) for name, model in models.items()} for attack in attacks}
     results = {
         attack: {name: attack_result(attack, evidence, of_model) for name, of_model in of_attack.items()}
@@ -237,7 +234,7 @@ def deciding_of(attacks: Sequence[str]) -> str:
     return "lira" if "lira" in attacks else attacks[0]
 
 
-def in_their_place(evidence: Evidence, attack: str, models: Sequence[Seen]) -> list[Floats]:
+def in_their_place(evidence: Evidence, attack: str, models: Sequence[Signals]) -> list[Floats]:
     """Scores as for the audited model, with each of these in its place. None is scored by one on its own extractor."""
     return [evidence.scores(attack, model, number) for number, model in enumerate(models)]
 
@@ -273,7 +270,7 @@ def by_class(case: Case, scores: Floats) -> dict[str, float]:
     return {case.forgotten.class_names[label]: auc(curve) for label, curve in curves.items()}
 
 
-def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
+def most_exposed(case: Case, scores: Floats) -> list[ExposedRecord]:
     """The forgotten records that stand out most in the audited model, remembered or shunned."""
     near, away = rounding(scores), np.abs(scores - np.median(scores, axis=0))
     p_values = rank_p_value(away[0], away[1:], tolerance=near)
@@ -282,7 +279,7 @@ def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
     order = np.lexsort((-away[0], p_values))[:MOST_EXPOSED]
     key, ids = case.fitted.key, case.forgotten.ids.tolist()
     return [
-        Exposed(
+        ExposedRecord(
             id_hmac(key, ids[row]).hex(), case.forgotten.class_names[case.forgotten.labels[row]],
             float(scores[0, row]), float(p_values[row]), float(corrected[row]),
         )
@@ -290,7 +287,7 @@ def most_exposed(case: Case, scores: Floats) -> list[Exposed]:
     ]  # fmt: skip
 
 
-def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Beside]:
+def distances_of(audited: View, retrained: Sequence[View]) -> dict[str, Distance]:
     """The distances of the audited model to retrained ones, on some of the test records."""
 
     def differ(one: Floats, other: Floats) -> float:
@@ -316,7 +313,7 @@ def heads_distance_of(case: Case) -> float | None:
     return distances.heads_distance(heads.coef_, heads.intercept_, scratch.coef_, scratch.intercept_)
 
 
-def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrained: Sequence[Floats]) -> Beside:
+def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrained: Sequence[Floats]) -> Distance:
     pairs = np.zeros((len(retrained), len(retrained)))
     for row in range(len(retrained)):
         for column in range(row):
@@ -324,7 +321,9 @@ def beside(distance: Callable[[Floats, Floats], float], audited: Floats, retrain
     return distances.beside([distance(audited, view) for view in retrained], pairs)
 
 
-def others(labels: Labels, with_records: Sequence[View], retrained: Sequence[View], targets: dict[str, View]) -> Others:
+def others(
+    labels: Labels, with_records: Sequence[View], retrained: Sequence[View], targets: dict[str, View]
+) -> EffectOnOthers:
     """What forgetting did to retained records."""
 
     def told_from_test(view: View) -> float:
@@ -337,7 +336,7 @@ def others(labels: Labels, with_records: Sequence[View], retrained: Sequence[Vie
     bound = np.quantile(sure(with_records), 0.95, axis=0)
     shares = np.mean(sure([targets["after"], *retrained]) > bound, axis=1)
     low, high = np.quantile(shares[1:], [0.025, 0.975])
-    return Others(
+    return EffectOnOthers(
         len(labels.retained), told_from_test(targets["before"]), told_from_test(targets["after"]),
         told_from_test(targets["retrained"]), float(shares[0]), float(np.mean(shares[1:])), (float(low), float(high)),
         rank_p_value(float(shares[0]), shares[1:]),

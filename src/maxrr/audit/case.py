@@ -66,9 +66,7 @@ def working_copy(model: Any) -> MaxRR:
     return model._apart()
 
 
-def make_case(
-    model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset, *, core_as_members: bool = True
-) -> Case:
+def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset) -> Case:
     """The case, if all that is given belongs together.
 
     Raises
@@ -93,12 +91,7 @@ def make_case(
     check_core(fitted, retained, receipt)
     core = set(receipt.core_tombstones)
     was_core = np.array([id_hmac(fitted.key, id_).hex() in core for id_ in gone.ids.tolist()], dtype=bool)
-    members = np.arange(len(retained))
-    if not core_as_members:
-        members = np.flatnonzero(~np.isin(retained.ids, fitted.choice.ids))
-        if not len(members):
-            raise DataError("every retained record is core: without the core there are no members to compare with")
-    drawn = np.random.default_rng(0).choice(members, min(SAMPLE, len(members)), replace=False)
+    drawn = np.random.default_rng(0).choice(len(retained), min(SAMPLE, len(retained)), replace=False)
     core_before = np.sort(np.concatenate([fitted.choice.ids, gone.ids[was_core]]))
     return Case(fitted, receipt, gone, retained, apart, core_before, fitted.choice.ids, np.sort(drawn))
 

@@ -172,7 +172,7 @@ class Maker:
             return LinearSVM(C=self.blueprint.C).fit(features[rows], self.everything.labels[rows], sample_weight=some)
 
 
-def made_by_worker(batch: Batch, maker: Maker) -> list[list[tuple[str, View]]]:
+def make_in_worker(batch: Batch, maker: Maker) -> list[list[tuple[str, View]]]:
     """What a worker does for some seeds: one, or those that step together on its graphics processor."""
     with closing(maker.train(batch.core, batch.seeds, None)) as trained:
         return [list(maker.seen(extractor, batch.kinds)) for extractor in trained]

@@ -18,7 +18,7 @@ TIED = 1e-9  # mean distances that differ relatively by less count as equal: the
 
 
 @dataclass(frozen=True)
-class Beside:
+class Distance:
     """The audited model's distance to retraining, beside that of retrainings to each other.
 
     Attributes
@@ -86,7 +86,7 @@ def heads_distance(w_a: ArrayLike, b_a: ArrayLike, w_b: ArrayLike, b_b: ArrayLik
     return float(np.linalg.norm(one - other)) / larger if larger > 0.0 else 0.0
 
 
-def beside(target_to_each: ArrayLike, pairs_among_retrained: ArrayLike) -> Beside:
+def beside(target_to_each: ArrayLike, pairs_among_retrained: ArrayLike) -> Distance:
     """The audited model's distances to retrained models, beside the distances among these.
 
     For the p-value the models, the audited one among them, stand in a row: the statistic of each is its mean distance
@@ -100,7 +100,7 @@ def beside(target_to_each: ArrayLike, pairs_among_retrained: ArrayLike) -> Besid
         Shape (models, models), symmetric; its diagonal is not looked at. Two models or more.
 
     >>> beside([4.0, 4.0, 4.0], [[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
-    Beside(value=4.0, mean=2.0, quantiles=(1.1, 2.0, 2.9), p_value=0.25)
+    Distance(value=4.0, mean=2.0, quantiles=(1.1, 2.0, 2.9), p_value=0.25)
     """
     to_each, pairs = finite(target_to_each, "target_to_each"), finite(pairs_among_retrained, "pairs", dimensions=2)
     models = to_each.size
@@ -115,7 +115,7 @@ def beside(target_to_each: ArrayLike, pairs_among_retrained: ArrayLike) -> Besid
     others = (np.sum(pairs, axis=1) - np.diagonal(pairs) + to_each) / models
     value = float(np.mean(to_each))
     quantiles = tuple(float(quantile) for quantile in np.quantile(among, QUANTILES))
-    return Beside(value, float(np.mean(among)), quantiles, rank_p_value(value, others, tolerance=TIED * abs(value)))
+    return Distance(value, float(np.mean(among)), quantiles, rank_p_value(value, others, tolerance=TIED * abs(value)))
 
 
 def _head(weights: ArrayLike, intercepts: ArrayLike) -> NDArray[np.float64]:

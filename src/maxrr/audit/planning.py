@@ -14,7 +14,7 @@ from maxrr.audit.auditing import here, labels_of
 from maxrr.audit.case import check_trains, make_case, working_copy
 from maxrr.audit.findings import ALPHA, FEWEST, WORTH, oddest
 from maxrr.audit.findings import apart as apart_
-from maxrr.audit.scores import Evidence, Seen
+from maxrr.audit.scores import Evidence, Signals
 from maxrr.audit.shadows import AT_ONCE, BEFORE, KEPT, RETRAINED, ModelProgress, ShadowCounts, Shadows
 from maxrr.data import Dataset
 from maxrr.nets.inputs import chosen_device, device_on
@@ -105,7 +105,7 @@ def plan_audit(
         maker.prepare(chosen, place, counts.wanted(case, pilot=True))
     views = counts.make(maker, pilot=True)
     labels = labels_of(case)
-    seen = {kind: [Seen.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
+    seen = {kind: [Signals.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     apart = separation(Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]))
     offered = {count: ShadowCounts.of(count, case.touches_core) for count in OFFERED}
     return AuditPlan(

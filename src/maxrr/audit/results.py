@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from maxrr.audit.distances import Beside
+from maxrr.audit.distances import Distance
 from maxrr.audit.findings import Finding
 from maxrr.evidence import Statement
 from maxrr.files import from_plain, parse_json, to_plain
@@ -64,7 +64,7 @@ class AttackResult:
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ExposedRecord:
     """One of the forgotten records, and how far it stands out in the audited model.
 
     Attributes
@@ -89,7 +89,7 @@ class Exposed:
 
 
 @dataclass(frozen=True)
-class Others:
+class EffectOnOthers:
     """What forgetting did to retained records: how well the threshold attack tells them from test records.
 
     Attributes
@@ -143,14 +143,14 @@ class AuditReport(Shown):
         By model: the share of forgotten records that the paper's attack does not call members.
     by_class : dict of str to float
         The deciding attack's AUC for the forgotten records of each class; empty for a single record.
-    exposed : list of Exposed
+    exposed : list of ExposedRecord
         The forgotten records that stand out most in the audited model, ten at most.
     distances
         The distances of the audited model to retraining, beside those of retrained models to each other.
     heads_distance : float or None
         The relative distance of the heads to those fitted from scratch on the same extractor. None where the forgotten
         records were core: heads on different extractors cannot be compared.
-    others : Others
+    others : EffectOnOthers
         What forgetting did to retained records.
     assumed : list of str
         What the finding rests on.
@@ -180,10 +180,10 @@ class AuditReport(Shown):
     attacks: dict[str, dict[str, AttackResult]]
     claimed_unlearned: dict[str, float]
     by_class: dict[str, float]
-    exposed: list[Exposed]
-    distances: dict[str, Beside]
+    exposed: list[ExposedRecord]
+    distances: dict[str, Distance]
     heads_distance: float | None
-    others: Others
+    others: EffectOnOthers
     assumed: list[str]
     caveats: list[str]
     environment: dict[str, Any]

@@ -37,7 +37,7 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Signals:
     """What attacks look at, of one model: all they need of its probabilities."""
 
     logits: Floats  # of the forgotten records
@@ -51,7 +51,7 @@ class Seen:
     probe: Floats | None = None
 
     @classmethod
-    def of(cls, view: View, labels: Labels) -> "Seen":
+    def of(cls, view: View, labels: Labels) -> "Signals":
         return cls(
             logit(view.forgotten, labels.forgotten), float(np.mean(logit(view.test, labels.test))),
             cross_entropy(view.forgotten, labels.forgotten),
@@ -75,14 +75,14 @@ def of_features(values: Floats | None) -> Floats:
 
 # What LiRA looks at. Some models are surer of everything than others, which says nothing about these records: so what
 # it says of them is taken less what it says of test records, on features, too.
-SIGNALS: dict[str, Callable[[Seen], Floats]] = {
+SIGNALS: dict[str, Callable[[Signals], Floats]] = {
     "lira": lambda model: np.asarray(np.mean(model.test_losses) - model.losses),
     "lira-logit": lambda model: np.asarray(model.logits - model.level),
     "lira-offline": lambda model: np.asarray(model.logits - model.level),
     "features": lambda model: of_features(model.relearned),
 }
 BY_OTHERS = ("rmia", *SIGNALS)
-ALONE: dict[str, Callable[[Seen], Floats]] = {
+ALONE: dict[str, Callable[[Signals], Floats]] = {
     "threshold": lambda model: model.beyond_threshold,
     "probe": lambda model: of_features(model.probe),
     "loss": lambda model: -model.losses,
@@ -98,11 +98,11 @@ class Evidence:
     of the retrained ones, each scored by all the others.
     """
 
-    def __init__(self, remembering: Sequence[Seen], retrained: Sequence[Seen]) -> None:
+    def __init__(self, remembering: Sequence[Signals], retrained: Sequence[Signals]) -> None:
         self.remembering = remembering
         self.retrained = retrained
 
-    def scores(self, attack: str, target: Seen, without: int | None = None) -> Floats:
+    def scores(self, attack: str, target: Signals, without: int | None = None) -> Floats:
         """Scores of a model in question and of the retrained ones.
 
         `without` is the number of a remembering model to leave out, when that model, or another one on the same
@@ -114,7 +114,7 @@ class Evidence:
             return self.beside_others(attack, rows, seen)
         return np.stack([ALONE[attack](model) for model in rows])
 
-    def beside_others(self, attack: str, rows: Sequence[Seen], seen: Sequence[Seen]) -> Floats:
+    def beside_others(self, attack: str, rows: Sequence[Signals], seen: Sequence[Signals]) -> Floats:
         """Scores of models that did not see the records, by all others."""
         if attack == "rmia":
             sides = [np.stack([model.losses for model in side]) for side in (rows, seen)]

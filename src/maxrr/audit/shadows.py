@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from maxrr.audit.case import Case
-from maxrr.audit.comparison_models import BEFORE, KEPT, ON_ALL, RETRAINED, Batch, Maker, View, made_by_worker
+from maxrr.audit.comparison_models import BEFORE, KEPT, ON_ALL, RETRAINED, Batch, Maker, View, make_in_worker
 from maxrr.audit.roc import Floats
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
@@ -245,7 +245,7 @@ class Shadows:
         with closing(
             completed(
                 engine,
-                made_by_worker,
+                make_in_worker,
                 left,
                 self.maker.on(place),
                 kept=self.folder is not None,

@@ -58,14 +58,6 @@ def audit(
             help="Do not audit: train a pilot of 24 models, say how many --shadows it takes to find anything, and end.",
         ),
     ] = False,
-    without_core: Annotated[
-        bool,
-        Option(
-            "--without-core",
-            help="Leave core records out of the members that the threshold attack compares with. Use it to see "
-            "what they do to its result.",
-        ),
-    ] = False,
     test: Annotated[
         str | None,
         Option(
@@ -148,7 +140,7 @@ def audit(
         try:
             result = audit_(
                 model, handed, gone, unseen, attacks=attacks, shadows=shadows,
-                core_as_members=not without_core, device=device, folder=scratch(), progress=progress,
+                device=device, folder=scratch(), progress=progress,
                 engine=workers,
             )  # fmt: skip
         except KeyboardInterrupt:

@@ -98,9 +98,9 @@ def present(folder: Path) -> Commit | None:
 
 def answer(receipt: Receipt, folder: Path, models: tuple[str, str], *, json: bool) -> None:
     """The receipt, how to see it, and whether that is the end of it. `models` are the hashes before and after."""
-    from maxrr.report.receipts import exactness
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
+    from maxrr.unlearning.receipts import exactness
 
     if json:
         show.json_text(receipt.to_json())
@@ -125,8 +125,8 @@ def answer(receipt: Receipt, folder: Path, models: tuple[str, str], *, json: boo
 
 def what_is_due(receipt: Receipt) -> str:
     """What is left to do about what the extractor keeps; nothing where the answer is exact."""
-    from maxrr.report.receipts import audit_due
     from maxrr.unlearning import Guarantee
+    from maxrr.unlearning.receipts import audit_due
 
     replaced = receipt.tombstones and receipt.records_after == receipt.records_before
     if replaced and not Guarantee(receipt.guarantee).exact:

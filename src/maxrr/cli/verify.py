@@ -128,14 +128,18 @@ def said(dossier: Dossier) -> dict[str, object]:
 
 def tell(dossier: Dossier) -> None:
     """What is proved, and what the signed receipt says, for people."""
-    from maxrr.report.receipts import receipt_of
+    from maxrr.evidence import Statement
     from maxrr.report.words import count
+    from maxrr.unlearning.statements import receipt_in
 
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
     ids = ", ".join(str(record.id) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")
     about = f"It is about {count(len(dossier.records), 'record')}{whose}: {ids}."
     try:
-        sentences = [f"{about} The signed receipt says:", *receipt_of(dossier).sentences]
+        sentences = [
+            f"{about} The signed receipt says:",
+            *receipt_in(Statement.from_bytes(dossier.envelope.payload)).sentences,
+        ]
     except ValueError:
         sentences = [about, "This version of maxrr cannot put the signed receipt into words: --json shows it as it is."]
     for sentence in sentences:

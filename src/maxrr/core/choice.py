@@ -90,7 +90,7 @@ class Core(Protocol):
         """
 
 
-def chosen(
+def choice_of(
     dataset: Dataset, ids: NDArray[Any], *, kind: str, unconditional: bool, depended_on: str, shards: int = 1,
     **details: int | float,
 ) -> Choice:  # fmt: skip
@@ -195,7 +195,7 @@ class HashCore:
     ) -> Choice:  # fmt: skip
         """Choose the core, as `Core.choose` does; nothing but the ids and the classes of the records is looked at."""
         check_classes(dataset)
-        return chosen(
+        return choice_of(
             dataset, dataset.ids[self.is_core(dataset.ids)], kind="hash", unconditional=True,
             depended_on=BY_HASH, fraction=self.fraction, shards=self.shards,
         )  # fmt: skip
@@ -246,7 +246,7 @@ class FullCore:
     ) -> Choice:  # fmt: skip
         """Choose all records, as `Core.choose` does."""
         check_classes(dataset)
-        return chosen(
+        return choice_of(
             dataset, dataset.ids, kind="full", unconditional=True,
             depended_on=EVERY_RECORD, shards=self.shards,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from maxrr.core.choice import Choice, check_classes, chosen
+from maxrr.core.choice import Choice, check_classes, choice_of
 from maxrr.core.ranking import rank
 from maxrr.core.shards import TIE_BREAKER, Sharding, as_bytes, checked_count
 from maxrr.data import Dataset
@@ -86,7 +86,7 @@ class FrequencyCore:
         ids = ranking.nearest(self.share, self.k, self.tie_breaker)
         ever = ranking.frequency() > 0
         influential = int(np.sum(np.isin(ids, ranking.ids[ever])))
-        return chosen(
+        return choice_of(
             dataset, ids, kind=self.kind, unconditional=False,
             depended_on=self.sentence, runs=self.runs, ever_influential=int(ever.sum()),
             core_ever_influential=influential, fill=self.k - influential, worst_gap=ranking.worst_gap,

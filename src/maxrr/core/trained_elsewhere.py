@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maxrr.core.choice import Choice, Core, FullCore, HashCore, check_classes, chosen
+from maxrr.core.choice import Choice, Core, FullCore, HashCore, check_classes, choice_of
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
 from maxrr.data.hashes import value_hashes
@@ -127,7 +127,7 @@ class Adopted:
                 f"fit, such as {missing[0].item()!r}: bring all of them, or train without them"
             )
         if self.core is None:
-            return chosen(
+            return choice_of(
                 dataset, ids, kind="adopted", unconditional=False,
                 depended_on=f"the core is the {len(ids):,} records that the caller named: exact given that core",
             )  # fmt: skip

@@ -16,7 +16,7 @@ DTYPES = tuple(
 )  # fmt: skip
 
 
-class Described(Protocol):
+class RecordsLike(Protocol):
     """What is asked of two datasets that are to be joined."""
 
     @property
@@ -210,7 +210,7 @@ def check_unique(ids: NDArray[Any]) -> None:
         raise DataError(f"record ids must be unique, but these repeat: {some(values[counts > 1])}")
 
 
-def check_same_kind(ours: Described, other: Described) -> None:
+def check_same_kind(ours: RecordsLike, other: RecordsLike) -> None:
     """Refuse to join records that no model could have together."""
     kinds = [fields.described(each.inputs.dtype, each.inputs.shape[1:]) for each in (ours, other)]
     if kinds[0] != kinds[1]:

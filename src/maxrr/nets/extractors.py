@@ -18,7 +18,7 @@ class Cut(BaseException):
         self.features = features
 
 
-class TakenOut(nn.Module):
+class CutPoint(nn.Module):
     """Where the layer was."""
 
     def forward(self, features: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Line
         return nn.Sequential(*layers[:last], nn.Flatten()).eval(), prediction.eval()
     for alias in [alias for alias, layer in every_name(body) if layer is prediction]:
         parent, _, child = alias.rpartition(".")
-        setattr(body.get_submodule(parent), child, TakenOut())
+        setattr(body.get_submodule(parent), child, CutPoint())
     return Extractor(body).eval(), prediction.eval()
 
 

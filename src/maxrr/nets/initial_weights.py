@@ -78,15 +78,15 @@ class DrawnAnewWarning(UserWarning):
     """A network that was trained before is trained from the start: what it has learned is not used."""
 
 
-def lost_by_drawing_anew(network: Network) -> bool:
+def would_lose_weights(network: Network) -> bool:
     """Whether the weights of a network are not such as its layers draw.
 
     >>> network = nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 2))
-    >>> lost_by_drawing_anew(network)
+    >>> would_lose_weights(network)
     False
     >>> with torch.no_grad():
     ...     _ = network[0].weight.mul_(2)
-    >>> lost_by_drawing_anew(network)
+    >>> would_lose_weights(network)
     True
     """
     if not isinstance(network, nn.Module):

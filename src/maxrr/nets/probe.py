@@ -145,31 +145,31 @@ def check_comes_back(network: Network, shape: Shape, dtype: Kind) -> None:
         one, other = copy.deepcopy(network), with_other_attributes(network)
     else:
         one, other = (made_by(network, seed) for seed in (0, 1))
-        if kinds(one.state_dict()) != kinds(other.state_dict()):
-            raise left_out(one)
+        if types_and_shapes(one.state_dict()) != types_and_shapes(other.state_dict()):
+            raise hidden_state_error(one)
         other.load_state_dict(one.state_dict())
     before = copy.deepcopy(one), copy.deepcopy(other)
     try:
         expected = probed(one, shape, dtype)
     except DataError:
-        return  # training says what is wrong, and so does `taken_over`
+        return  # training says what is wrong, and so does `with_weights_of`
     again = gives(other, expected, shape, dtype)
     layers = [architecture(first, used) for first, used in zip(before, (one, other), strict=True)]
     if not again or (not isinstance(network, nn.Module) and layers[0] != layers[1]):
-        raise left_out(before[0])
+        raise hidden_state_error(before[0])
 
 
-def taken_over(trained: nn.Module, anew: nn.Module, shape: Shape, dtype: Kind) -> nn.Module:
+def with_weights_of(trained: nn.Module, anew: nn.Module, shape: Shape, dtype: Kind) -> nn.Module:
     """Put the weights of a network, which is used up, into one made anew; refuse it if that gives something else."""
-    if kinds(anew.state_dict()) != kinds(trained.state_dict()):
-        raise left_out(trained)
+    if types_and_shapes(anew.state_dict()) != types_and_shapes(trained.state_dict()):
+        raise hidden_state_error(trained)
     anew.load_state_dict(trained.state_dict())
     if not gives(copy.deepcopy(anew), probed(trained, shape, dtype), shape, dtype):
-        raise left_out(trained)
+        raise hidden_state_error(trained)
     return anew.eval()
 
 
-def kinds(weights: Mapping[str, Tensor]) -> dict[str, Any]:
+def types_and_shapes(weights: Mapping[str, Tensor]) -> dict[str, Any]:
     """Types and shapes by name."""
     return {name: (value.dtype, value.shape) for name, value in weights.items()}
 
@@ -207,7 +207,7 @@ def change(value: Tensor | NDArray[Any]) -> None:
         value[...] = ~value if value.dtype == bool else value + 1
 
 
-def left_out(network: nn.Module) -> DataError:
+def hidden_state_error(network: nn.Module) -> DataError:
     """The refusal of a network that does not come back, naming what may be the cause."""
     stored = set(network.state_dict())
     names = [name for name, _ in network.named_buffers() if name not in stored]

@@ -55,19 +55,19 @@ class Augmentation:
                 f"({self.shift}), and the records have {found}: leave it out"
             )
 
-    def drawn(self, seed: int, epoch: int, count: int, device: torch.device) -> "Drawn | None":
+    def drawn(self, seed: int, epoch: int, count: int, device: torch.device) -> "Variations | None":
         """What happens to each record in an epoch; None where nothing does."""
         if not self.flip and not self.shift:
             return None
         rng = np.random.default_rng(stream(seed, VARIATIONS, epoch))
         flipped, moved = rng.random(count) < 0.5, rng.integers(-self.shift, self.shift, (count, 2), endpoint=True)
-        return Drawn(
+        return Variations(
             self.shift, torch.from_numpy(flipped & self.flip).to(device), torch.from_numpy(moved).to(device)
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class Variations:
     """What happens to each record in one epoch."""
 
     most: int  # pixels

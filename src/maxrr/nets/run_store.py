@@ -30,7 +30,7 @@ ABOUT = "about"  # the array that holds what is not a weight, as JSON
 WEIGHTS = "weights/"  # before the names of the others
 
 
-class Described(Protocol):
+class HasFacts(Protocol):
     """A way to train: what is asked of it here."""
 
     @property
@@ -133,7 +133,7 @@ def as_tensor(array: NDArray[Any], kind: torch.dtype | None) -> Tensor:
     return value.view(kind) if kind == torch.bfloat16 else value
 
 
-def kind_of(network: nn.Module, dataset: Dataset, recipe: Described) -> dict[str, Any]:
+def kind_of(network: nn.Module, dataset: Dataset, recipe: HasFacts) -> dict[str, Any]:
     """What runs have in common, whatever their seeds."""
     frozen = hashlib.sha256()
     for place, layer in network.named_modules():

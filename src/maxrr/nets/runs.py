@@ -23,11 +23,11 @@ from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import stacked
 from maxrr.nets.inputs import Records, call
-from maxrr.nets.probe import taken_over
+from maxrr.nets.probe import with_weights_of
 from maxrr.nets.recipe import Augmentation, Environment, Recipe, Run, optimiser_of
 from maxrr.nets.run_store import RunStore
 from maxrr.nets.seeding import DRAWS, Network, begin, drawing, pinned, shuffle
-from maxrr.nets.stacked import Seen
+from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel import Threads
 from maxrr.progress import Progress
@@ -61,7 +61,7 @@ class Task:
         known = math.isfinite(loss) or isinstance(self.recipe, OwnTraining)  # which does not tell
         if not (known and all(weights.isfinite().all() for weights in network.parameters())):
             raise ValueError(f"the run with seed {seed} diverged (loss {loss:g}): try a smaller learning rate")
-        kept = taken_over(network, begin(self.network, seed), self.dataset.shape, self.dataset.inputs.dtype)
+        kept = with_weights_of(network, begin(self.network, seed), self.dataset.shape, self.dataset.inputs.dtype)
         run = Run(seed, kept, loss, accuracy, Environment.here(self.device, self.threads))
         if self.runs is not None:
             self.runs.add(run)
@@ -150,7 +150,7 @@ def run_side_by_side(
 
 
 def fit(
-    network: nn.Module, records: Records, recipe: Recipe, seed: int, stop: threading.Event, seen: Seen
+    network: nn.Module, records: Records, recipe: Recipe, seed: int, stop: threading.Event, seen: Watcher
 ) -> tuple[float, float]:  # fmt: skip
     """Train a network in place; returns its loss and accuracy over the last epoch.
 

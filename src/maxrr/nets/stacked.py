@@ -21,7 +21,7 @@ from maxrr.nets.inputs import Inputs, Records, arguments
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.seeding import shuffle
 
-Seen = Callable[[int, float, float], None]
+Watcher = Callable[[int, float, float], None]
 """Called now and then with the records gone through so far, the mean loss and the accuracy of this epoch."""
 
 WARM_UP = 3  # steps before recording, so that libraries have chosen their kernels and have their memory
@@ -84,7 +84,7 @@ class Stack:
 
 
 def fit(
-    stack: Stack, recipe: Recipe, seeds: Sequence[int], seen: Seen, rows: NDArray[np.int64] | None = None
+    stack: Stack, recipe: Recipe, seeds: Sequence[int], seen: Watcher, rows: NDArray[np.int64] | None = None
 ) -> tuple[list[float], list[float]]:  # fmt: skip
     """Train a stack; returns every network's loss and accuracy over the last epoch.
 
@@ -117,11 +117,11 @@ def fit(
 def stepper(stack: Stack, batches: Tensor) -> Callable[[int], None]:
     """A function that does step number i on batches[i]."""
     if batches.device.type == "cuda":
-        return Recorded(stack, batches)
+        return StepGraph(stack, batches)
     return lambda number: stack.step(batches[number])
 
 
-class Recorded:
+class StepGraph:
     """Steps on CUDA as a graph, which reads and moves on the number of the next batch by itself.
 
     It knows what it reads by address, so that must live as long as it does.

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.files import sha256_of
-from maxrr.nets.probe import kinds, taken_over
+from maxrr.nets.probe import types_and_shapes, with_weights_of
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.run_store import as_array
 from maxrr.nets.seeding import Network, all_drawing, begin, pinned
@@ -118,12 +118,12 @@ class OwnTraining:
         if not isinstance(found, nn.Module):
             raise DataError(f"{self.name} should return the trained network, a torch.nn.Module, not {found!r:.80}")
         anew = begin(network, seed)
-        if kinds(found.state_dict()) != kinds(anew.state_dict()):
+        if types_and_shapes(found.state_dict()) != types_and_shapes(anew.state_dict()):
             raise DataError(
                 f"{self.name} returned a network with other layers than the one that it was given: return that one, "
                 "trained"
             )
-        trained = taken_over(found, anew, dataset.shape, dataset.inputs.dtype)
+        trained = with_weights_of(found, anew, dataset.shape, dataset.inputs.dtype)
         if not all(bool(value.isfinite().all()) for value in trained.parameters()):
             raise DataError(f"{self.name} returned weights that are not finite: try a smaller learning rate")
         return trained

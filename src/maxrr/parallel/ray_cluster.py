@@ -174,7 +174,7 @@ class Sender:
         if (error := theirs.exception()) is not None:
             raise self.explained(error, f"item {number}{named(item)}") from error
         result = theirs.result()
-        if isinstance(result, Failed):
+        if isinstance(result, Failure):
             result.error.add_note(f"raised by a worker of Ray on node {result.node}, which has modules of its own")
             result.error.add_note(result.where)
             raise result.error
@@ -385,7 +385,7 @@ def named(item: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Failed:
+class Failure:
     """What work on an item has raised."""
 
     error: Exception
@@ -403,7 +403,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def call(item: T, common: tuple[Callable[..., R], tuple[Any, ...], dict[str, str], float]) -> R | Failed:
+def call(item: T, common: tuple[Callable[..., R], tuple[Any, ...], dict[str, str], float]) -> R | Failure:
     """The work on one item."""
     function, shared, wanted, cpus = common
     try:
@@ -413,7 +413,7 @@ def call(item: T, common: tuple[Callable[..., R], tuple[Any, ...], dict[str, str
             raise TypeError(f"{function.__name__} gives a generator, which cannot be sent: give a list")
         return result
     except Exception as error:
-        return Failed(sendable(error), traceback.format_exc(), platform.node())
+        return Failure(sendable(error), traceback.format_exc(), platform.node())
 
 
 def settle_in(wanted: dict[str, str], cpus: float) -> None:

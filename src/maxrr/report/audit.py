@@ -8,7 +8,7 @@ from maxrr.audit import AuditReport, findings
 from maxrr.audit.findings import WORTH
 from maxrr.report.charts import Trace, bar, chance_swatch, roc_chart, strip, trace_swatch
 from maxrr.report.page import render
-from maxrr.report.receipts import date
+from maxrr.report.words import day
 
 TRACES = {
     "before": Trace("before", "9 4", "circle"),
@@ -40,7 +40,7 @@ def audit_page(report: AuditReport) -> str:
         "audit.html.jinja",
         report=report,
         rules=findings,
-        day=date(report),
+        day=day(report.time),
         traces=TRACES,
         curves=curves,
         roc_chart=partial(

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from maxrr.report.charts import bar, fingerprint, shares, unit_histogram
 from maxrr.report.page import KINDS, render, tag
-from maxrr.report.receipts import date, in_words
+from maxrr.report.words import day
 from maxrr.unlearning import Plan, Receipt, Replay
+from maxrr.unlearning.receipts import in_words
 
 Ink = tuple[int, int, int]
 
@@ -219,7 +220,7 @@ def demo_page(story: Story) -> str:
         __package__,
         "demo.html.jinja",
         story=story,
-        day=date(requests[-1].receipt),
+        day=day(requests[-1].receipt.time),
         equal=sum(request.same_bytes for request in requests),
         longest=max(max(request.seconds, request.retrained_seconds) for request in requests),
         margins=margins(story),

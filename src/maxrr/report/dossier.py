@@ -13,11 +13,13 @@ from itertools import zip_longest
 from markupsafe import Markup
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Dossier
+from maxrr.evidence import Dossier, Statement
 from maxrr.evidence.dossiers import CLAIMS
 from maxrr.plain_text import STEERING, tame
 from maxrr.report.page import environment, render
-from maxrr.report.receipts import date, depending, in_words, receipt_of
+from maxrr.report.words import day
+from maxrr.unlearning.receipts import depending, in_words
+from maxrr.unlearning.statements import receipt_in
 from maxrr.version import __version__
 
 SCRIPTS = ("check_dossier.js", "find_record.js", "dossier_page.js")
@@ -51,7 +53,7 @@ def dossier_page(dossier: Dossier) -> str:
     ValueError
         The signed statement is no receipt that can be read.
     """
-    receipt = receipt_of(dossier)
+    receipt = receipt_in(Statement.from_bytes(dossier.envelope.payload))  # whoever signed it
     script = script_of_page()
     return render(
         __package__,
@@ -60,7 +62,7 @@ def dossier_page(dossier: Dossier) -> str:
         json=Markup(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", dossier.to_bytes().decode())),
         receipt=receipt,
         statement=dossier.envelope.payload.decode(),
-        day=date(receipt),
+        day=day(receipt.time),
         sentences=[tame(sentence) for sentence in in_words(receipt)],
         conditions=[tame(condition) for condition in receipt.conditions],
         depending=depending,

@@ -1,5 +1,6 @@
-"""Numbers as people read them."""
+"""Numbers and days as people read them."""
 
+from datetime import datetime
 from math import isfinite
 
 from maxrr.plain_text import count as count
@@ -81,3 +82,13 @@ def capitalised(text: str) -> str:
     "The paper's LiRA"
     """
     return text[:1].upper() + text[1:]
+
+
+def day(time: str) -> str:
+    """The day of a moment, such as that of a receipt or an audit.
+
+    >>> day("2026-11-18T07:00:00+00:00")
+    '18 November 2026'
+    """
+    moment = datetime.fromisoformat(time)
+    return f"{moment.day} {moment:%B %Y}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class ModelState:
     """One state of a served model: never changed, so that an answer comes from one of them."""
 
     runtime: Runtime
@@ -107,7 +107,7 @@ class Served:
         raise TypeError("use maxrr.serving.load for an exported model, or maxrr.serving.snapshot for a workspace")
 
     @classmethod
-    def _from(cls, read: Callable[[Loaded | None], Loaded | None], watch: Watch | None = None) -> "Served":
+    def _from(cls, read: Callable[[ModelState | None], ModelState | None], watch: Watch | None = None) -> "Served":
         """What `read` finds; told a state, it finds a later one or None."""
         made = cls.__new__(cls)
         made._read, made._watch, made._reloading = read, watch, Lock()
@@ -118,15 +118,15 @@ class Served:
             watch.check(first.export)
         return made
 
-    _read: Callable[[Loaded | None], Loaded | None]
+    _read: Callable[[ModelState | None], ModelState | None]
     _watch: Watch | None
     _reloading: Lock
-    _loaded: Loaded
+    _loaded: ModelState
 
     def __repr__(self) -> str:
         return f"<Served model {self.model_hash[:12]}… of {len(self.classes)} classes>"
 
-    def _answering(self) -> Loaded:
+    def _answering(self) -> ModelState:
         """The present state, if it may answer."""
         found = self._loaded
         if self._watch is not None:
@@ -303,7 +303,7 @@ def load(
 
     watch = None if revocations is None else Watch(str(revocations), workspace_of(folder), refresh, max_age)
 
-    def read(before: Loaded | None) -> Loaded | None:
+    def read(before: ModelState | None) -> ModelState | None:
         if before is not None and folders.facts_in(Path(folder) / folders.NAME).export == before.version:
             return None
         facts, content = folders.read(folder)
@@ -327,13 +327,13 @@ def workspace_of(folder: str | Path) -> str:
     return found
 
 
-def loaded(folder: Path, facts: Facts, content: bytes, network: "Network | None", threads: int) -> Loaded:
+def loaded(folder: Path, facts: Facts, content: bytes, network: "Network | None", threads: int) -> ModelState:
     """A model that can answer, of what a folder holds."""
     try:
         runtime = runtime_of(facts, content, network, threads)
     except Exception as error:  # whatever comes of content that is not ours
         raise ValueError(f"no model can be made of {folder}: {error}") from error
-    return Loaded(
+    return ModelState(
         runtime, tuple(facts.classes), tuple(facts.shape), facts.kind,
         None if facts.columns is None else tuple(facts.columns), facts.model_hash, facts.requests, facts.export,
         facts.export, facts.encoding,

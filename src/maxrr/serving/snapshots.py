@@ -6,7 +6,7 @@ from pathlib import Path
 from maxrr.nets import Network
 from maxrr.serving.exports import encoding_of
 from maxrr.serving.runtimes import Heads, NumpyRuntime, Runtime
-from maxrr.serving.served import Loaded, Served
+from maxrr.serving.served import ModelState, Served
 from maxrr.serving.torch_runtime import TorchRuntime
 from maxrr.workspace import Workspace
 from maxrr.workspace.states import is_later
@@ -38,7 +38,7 @@ def snapshot(folder: str | Path, network: Network | None = None) -> Served:
         The network is the caller's own code, and was not given.
     """
 
-    def read(before: Loaded | None) -> Loaded | None:
+    def read(before: ModelState | None) -> ModelState | None:
         if before is not None:
             token, state = before.version.split()
             if not is_later(Path(folder), token, int(state)):
@@ -49,7 +49,7 @@ def snapshot(folder: str | Path, network: Network | None = None) -> Served:
     return Served._from(read)
 
 
-def without_records(workspace: Workspace) -> Loaded:
+def without_records(workspace: Workspace) -> ModelState:
     """What predicting needs of a workspace, in memory of its own."""
     workspace.check_code()
     fitted = workspace.model._fitted
@@ -60,7 +60,7 @@ def without_records(workspace: Workspace) -> Loaded:
         if fitted.blueprint.embeddings
         else TorchRuntime(copy.deepcopy(fitted.extractor).eval(), heads)
     )
-    return Loaded(
+    return ModelState(
         runtime, fitted.head_classes, held.shape, held.dtype,
         held.columns, fitted.model_hash, fitted.requests, f"{workspace.token} {workspace.state}",
         encoding=encoding_of(workspace),

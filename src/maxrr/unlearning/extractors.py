@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from maxrr.nets import split
 from maxrr.nets.extractors import joined
-from maxrr.nets.probe import Fingerprint, kinds, made_by, taken_over
+from maxrr.nets.probe import Fingerprint, made_by, types_and_shapes, with_weights_of
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.blueprint import Blueprint
 
@@ -23,7 +23,7 @@ def extractor_of(network: Network, weights: dict[str, Tensor], *, frozen: bool, 
     except Exception as error:  # of the caller's code
         raise ValueError(f"the network could not be made: {error}") from error
     extractor = copy.deepcopy(made).cpu().eval() if frozen else joined([split(made)[0] for _ in range(shards)])
-    if kinds(extractor.state_dict()) != kinds(weights):
+    if types_and_shapes(extractor.state_dict()) != types_and_shapes(weights):
         raise ValueError("the network has other layers than the one that was fitted: name the network that was")
     extractor.load_state_dict(weights)
     return extractor
@@ -38,7 +38,7 @@ def kept(
     blueprint: Blueprint, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> tuple[nn.Module, Fingerprint]:  # fmt: skip
     """Make an extractor again from its weights, check that it computes the same, and return it with its fingerprint."""
-    anew = taken_over(extractor, stored_extractor(blueprint, weights_of(extractor)), shape, dtype)
+    anew = with_weights_of(extractor, stored_extractor(blueprint, weights_of(extractor)), shape, dtype)
     return anew, Fingerprint.of(anew, shape, dtype)
 
 

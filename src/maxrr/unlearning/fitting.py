@@ -21,7 +21,7 @@ from maxrr.data import Dataset
 from maxrr.data.fields import shapes
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, Recipe, split
-from maxrr.nets.initial_weights import DRAWN_ANEW, DrawnAnewWarning, given_weights, lost_by_drawing_anew
+from maxrr.nets.initial_weights import DRAWN_ANEW, DrawnAnewWarning, given_weights, would_lose_weights
 from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import check_importable, suited
 from maxrr.nets.probe import check_comes_back
@@ -136,7 +136,7 @@ class Parameters:
         )  # fmt: skip
         blueprint.check_weights(dataset)
         check_comes_back(network, dataset.shape, dataset.inputs.dtype)
-        if not frozen and not trained_before and lost_by_drawing_anew(network):
+        if not frozen and not trained_before and would_lose_weights(network):
             warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
         with torch.inference_mode(False), working_on(self.engine) as engine:  # gradients are recorded
             choosing = core or self.core

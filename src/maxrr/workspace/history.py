@@ -174,7 +174,11 @@ class History:
                 self.settle()
             raise
         self.length, self.mac = self.length + len(content), content[-MAC:]
-        self.last, self.last_bytes, self.in_doubt = replace(frame, entries=b"", receipts=b"", proofs=b""), content, False
+        self.last, self.last_bytes, self.in_doubt = (
+            replace(frame, entries=b"", receipts=b"", proofs=b""),
+            content,
+            False,
+        )
 
     def framed(self, frame: Frame) -> bytes:
         """The bytes of the next frame."""

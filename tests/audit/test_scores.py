@@ -11,7 +11,7 @@ from maxrr.audit import attacks as signals
 from maxrr.audit.attacks import Threshold, lira_offline, lira_online, rmia
 from maxrr.audit.auditing import attack_result, distances_of, judge, most_exposed, others
 from maxrr.audit.findings import ALL, ALPHA, FOUND, INDISTINGUISHABLE
-from maxrr.audit.scores import ATTACKS, STRONG, Labels, Seen
+from maxrr.audit.scores import ATTACKS, STRONG, Labels, Signals
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, View
 from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 
@@ -34,7 +34,7 @@ def audited_view(sure, seed=99):
 
 
 def audited(sure, seed=99):
-    return Seen.of(audited_view(sure, seed), LABELS)
+    return Signals.of(audited_view(sure, seed), LABELS)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -65,7 +65,7 @@ def test_to_remember_better_is_never_to_be_found_less(attack):
     for doubt in (0.5, 0.1, 1e-2, 1e-4, 1e-8):
         sure = np.full(view.forgotten.shape, doubt / (CLASSES - 1))
         sure[RECORDS, LABELS.forgotten] = 1 - doubt
-        model = Seen.of(replace(view, forgotten=sure), LABELS)
+        model = Signals.of(replace(view, forgotten=sure), LABELS)
         found.append(known.scores(attack, model)[0].mean())
     assert found == sorted(found)
     assert found[0] < found[-1]
@@ -75,8 +75,8 @@ def test_to_remember_better_is_never_to_be_found_less(attack):
 def test_the_audited_model_is_treated_as_the_retrained_ones_are(attack):
     """Change places with one of them, and the scores do."""
     had, (other, *rest), view = views(6, 2.0), views(6, seed=2), audited_view(1.0)
-    scores = evidence_of(had, [other, *rest], LABELS).scores(attack, Seen.of(view, LABELS))
-    swapped = evidence_of(had, [view, *rest], LABELS).scores(attack, Seen.of(other, LABELS))
+    scores = evidence_of(had, [other, *rest], LABELS).scores(attack, Signals.of(view, LABELS))
+    swapped = evidence_of(had, [view, *rest], LABELS).scores(attack, Signals.of(other, LABELS))
     np.testing.assert_allclose(swapped[[1, 0, *range(2, 7)]], scores, rtol=1e-9, atol=1e-9)
 
 
@@ -91,9 +91,9 @@ def test_the_order_of_models_and_of_records_does_not_matter(attack):
         return View(**{name: getattr(view, name)[order] for name, order in orders.items()}, **of_records)
 
     had, retrained, view, models = views(6, 2.0), views(6, seed=2), audited_view(1.0), random.permutation(6)
-    scores = evidence_of(had, retrained, LABELS).scores(attack, Seen.of(view, LABELS))
+    scores = evidence_of(had, retrained, LABELS).scores(attack, Signals.of(view, LABELS))
     shuffled = evidence_of([turned(one) for one in had[::-1]], [turned(retrained[row]) for row in models], labels)
-    found = shuffled.scores(attack, Seen.of(turned(view), labels))
+    found = shuffled.scores(attack, Signals.of(turned(view), labels))
     np.testing.assert_allclose(found[0], scores[0, orders["forgotten"]], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found[1:], scores[1:][models][:, orders["forgotten"]], rtol=1e-9, atol=1e-9)
 
@@ -103,7 +103,7 @@ def test_a_model_in_question_is_no_evidence_against_itself(attack):
     """One of those with the records is scored as if it had never been among them."""
     had, retrained = views(6, 2.0), views(6, seed=2)
     known, alone = evidence_of(had, retrained, LABELS), evidence_of(had[:2] + had[3:], retrained, LABELS)
-    suspect = Seen.of(had[2], LABELS)
+    suspect = Signals.of(had[2], LABELS)
     assert np.array_equal(known.scores(attack, suspect, without=2), alone.scores(attack, suspect))
 
 
@@ -118,7 +118,7 @@ def test_lira_is_on_signals_less_those_of_test_records(attack):
     had, retrained, view = views(6, 2.0), views(7, seed=2), audited_view(1.0)
     unseen, seen = (np.array([signals_of(one) for one in side]) for side in ([view, *retrained], had))
     expected = lira_offline(unseen) if attack == "lira-offline" else lira_online(unseen, seen)
-    found = evidence_of(had, retrained, LABELS).scores(attack, Seen.of(view, LABELS))
+    found = evidence_of(had, retrained, LABELS).scores(attack, Signals.of(view, LABELS))
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
@@ -127,7 +127,7 @@ def test_the_population_of_rmia_are_the_test_records():
     rows = [view, *retrained]
     p_x = [np.array([one.forgotten[RECORDS, LABELS.forgotten] for one in side]) for side in (rows, had)]
     p_z = [np.array([one.test[POPULATION, LABELS.test] for one in side]) for side in (rows, had)]
-    found = evidence_of(had, retrained, LABELS).scores("rmia", Seen.of(view, LABELS))
+    found = evidence_of(had, retrained, LABELS).scores("rmia", Signals.of(view, LABELS))
     np.testing.assert_allclose(found, rmia(*p_x, *p_z), atol=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_the_threshold_is_the_models_own():
         signals.cross_entropy(view.retained, LABELS.retained), signals.cross_entropy(view.test, LABELS.test)
     )
     claimed = attack.claims_member(signals.cross_entropy(view.forgotten, LABELS.forgotten))
-    scores = known.scores("threshold", Seen.of(view, LABELS))
+    scores = known.scores("threshold", Signals.of(view, LABELS))
     assert (scores[0] > 0.0).tolist() == claimed.tolist()
     assert known.counted("threshold", scores)[0].tolist() == claimed.tolist()
 
@@ -147,7 +147,7 @@ def test_a_threshold_that_calls_everybody_a_member_is_a_number():
     view = audited_view(0.0)
     certain = np.full(view.test.shape, 1e-3)
     certain[POPULATION, LABELS.test] = 1 - 1e-3 * (CLASSES - 1)
-    found = Seen.of(replace(view, test=certain), LABELS).beyond_threshold
+    found = Signals.of(replace(view, test=certain), LABELS).beyond_threshold
     assert np.isfinite(found).all()
 
 
@@ -165,7 +165,7 @@ def test_to_be_surer_of_everything_says_nothing_about_the_records():
     """To LiRA, which compares with test records; the bare loss is deceived."""
     known, view = evidence(6, 6), audited_view(1.0)
     forgotten, test = surer(view.forgotten, LABELS.forgotten, 0.7), surer(view.test, LABELS.test, 0.7)
-    one, other = (Seen.of(each, LABELS) for each in (view, replace(view, forgotten=forgotten, test=test)))
+    one, other = (Signals.of(each, LABELS) for each in (view, replace(view, forgotten=forgotten, test=test)))
     found = (known.scores("lira-logit", model) for model in (one, other))
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
     assert (
@@ -181,7 +181,7 @@ def test_to_be_surer_of_everything_says_nothing_about_the_records():
 def test_constant_models_give_chance(attack):
     same = constant(LABELS)
     known = evidence_of([same] * 24, [same] * 24, LABELS)
-    found = attack_result(attack, known, known.scores(attack, Seen.of(same, LABELS)))
+    found = attack_result(attack, known, known.scores(attack, Signals.of(same, LABELS)))
     assert found.p_value == 1.0
     assert (found.curve.auc, found.curve.balanced_accuracy) == (0.5, 0.5)
     assert found.curve.auc_of_retrained == (0.5, 0.5)
@@ -190,7 +190,7 @@ def test_constant_models_give_chance(attack):
 
 def test_constant_models_tell_members_from_nobody():
     same = constant(LABELS)
-    assert (Seen.of(same, LABELS).beyond_threshold <= 0.0).all()  # all are claimed unlearned
+    assert (Signals.of(same, LABELS).beyond_threshold <= 0.0).all()  # all are claimed unlearned
     around = others(LABELS, [same] * 24, [same] * 24, {"before": same, "after": same, "retrained": same})
     assert (around.auc_before, around.auc_after, around.auc_retrained) == (0.5, 0.5, 0.5)
     assert (around.exposed, around.p_value) == (0.0, 1.0)
@@ -280,7 +280,7 @@ def test_a_record_that_is_shunned_stands_out_as_one_that_is_remembered():
 def test_the_most_exposed_of_many_is_nobody_where_all_are_honest():
     """Of so many records some stand out by chance; corrected for that, one model in twenty has any that do."""
     known = evidence()
-    found = [most_exposed(CASE, known.scores("lira", Seen.of(view, LABELS))) for view in views(60, seed=21)]
+    found = [most_exposed(CASE, known.scores("lira", Signals.of(view, LABELS))) for view in views(60, seed=21)]
     alone = sum(min(one.p_value for one in of_model) <= ALPHA for of_model in found)
     corrected = sum(min(one.corrected for one in of_model) <= ALPHA for of_model in found)
     assert alone > corrected

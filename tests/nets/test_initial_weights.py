@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from maxrr.nets import MLP, LeNet5, train
-from maxrr.nets.initial_weights import lost_by_drawing_anew
+from maxrr.nets.initial_weights import would_lose_weights
 from tests.cases import seeds
 from tests.nets.problems import ResNet, digits, dropping, normalised, table
 
@@ -22,7 +22,7 @@ def test_one_that_was_only_made_is_not_suspected(make):
     with torch.random.fork_rng(devices=[]):
         for seed in seeds(0, 40):
             torch.manual_seed(seed)
-            assert not lost_by_drawing_anew(make())
+            assert not would_lose_weights(make())
 
 
 @pytest.mark.parametrize(("network", "records", "lr"), [
@@ -30,14 +30,14 @@ def test_one_that_was_only_made_is_not_suspected(make):
 ], ids=["LeNet5", "MLP", "normalised"])  # fmt: skip
 def test_one_that_was_trained_is_found(network, records, lr):
     trained = train(network, records(), seed=0, epochs=10, lr=lr, device="cpu", threads=1).network
-    assert lost_by_drawing_anew(trained)
+    assert would_lose_weights(trained)
 
 
 def test_frozen_layers_and_functions_lose_nothing():
     network = MLP(6, 3)
     with torch.no_grad():
         network[1].weight.mul_(5)
-    assert lost_by_drawing_anew(network)
-    assert not lost_by_drawing_anew(lambda: network)
+    assert would_lose_weights(network)
+    assert not would_lose_weights(lambda: network)
     network[1].requires_grad_(False)
-    assert not lost_by_drawing_anew(network)
+    assert not would_lose_weights(network)
