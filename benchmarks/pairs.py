@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 import features
+from lab.heads import solve_pairs
 from maxrr.parallel import EngineLike, Processes, cores
-from maxrr.svm import influential_in
 from maxrr.svm.arrays import Array
 
 ALONE = 3  # runs that one core solves
@@ -49,7 +49,7 @@ def main() -> None:
 def measure(runs: list[Array], y: features.Labels, engine: EngineLike) -> tuple[float, list[bytes]]:
     """Seconds for all runs, and the bytes of their weights."""
     begin = time.perf_counter()
-    found = [one.weights.tobytes() for one in influential_in(runs, y, scheme="one-vs-one", engine=engine)]
+    found = [one.weights.tobytes() for one in solve_pairs(runs, y, [None] * len(runs), None, 1.0, engine)]
     return time.perf_counter() - begin, found
 
 
