@@ -155,7 +155,7 @@ def test_a_fit_whose_answer_is_interrupted(shell: Shell, tmp_path: Path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.workspace.Workspace.score", interrupt)
+        patch.setattr("maxrr.unlearning.MaxRR.score", interrupt)
         ended = shell("fit", "digits", "--core", "full", "--epochs", 1, "--out", tmp_path / "ws", code=6)
     assert f"the model was fitted, and is in {tmp_path / 'ws'}" in ended.err
     assert requests(tmp_path / "ws") == 0

@@ -11,7 +11,7 @@ from maxrr.errors import OlderCopy
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, backup, check_receipt_log, overview
 from maxrr.workspace.rows import Rows
 from tests.workspace.outside import differing, facts, forget, known_of, secrets_of
-from tests.workspace.problems import contents, found, history_in
+from tests.workspace.problems import contents, forgotten_but_here, found, history_in
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_it_catches_up_with_what_was_forgotten_since(folder, key, tmp_path, requ
         secrets = secrets_of(known, known_of(workspace))
     with quietly(tmp_path / "copy", signing_key=key) as workspace:
         assert (workspace.catch_up(folder) is None) == (requests == 0)
-        assert workspace.forgotten_but_here() == 0
+        assert forgotten_but_here(workspace) == 0
         forget(workspace)
     assert found(secrets, tmp_path / "copy") == set()
     with warnings.catch_warnings():

@@ -92,7 +92,7 @@ class Kept(Requests):
         with Workspace.open(copied(self.model.folder, self.place / "beside"), read_only=True) as other:
             assert other.model.model_hash_ == self.model.model_hash_
             assert other.status().records == len(self.books.records)
-            assert np.array_equal(other.decision_function(table()), self.model.decision_function(table()))
+            assert np.array_equal(other.model.decision_function(table()), self.model.decision_function(table()))
 
     def teardown(self):
         self.model.workspace.close()

@@ -100,7 +100,6 @@ def answer(receipt: Receipt, folder: Path, models: tuple[str, str], *, json: boo
     """The receipt, how to see it, and whether that is the end of it. `models` are the hashes before and after."""
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
-    from maxrr.unlearning.receipts import exactness
 
     if json:
         show.json_text(receipt.to_json())
@@ -111,7 +110,7 @@ def answer(receipt: Receipt, folder: Path, models: tuple[str, str], *, json: boo
     pairs = [
         ("guarantee", receipt.guarantee),
         ("because", receipt.reason),
-        ("that is", exactness(receipt)),
+        ("that is", receipt.exactness),
         ("records", f"{receipt.records_before:,} → {receipt.records_after:,}"),
         ("model", f"{before[:12]}… " + ("as before" if before == after else f"→ {after[:12]}…")),
     ]
@@ -126,9 +125,8 @@ def answer(receipt: Receipt, folder: Path, models: tuple[str, str], *, json: boo
 def what_is_due(receipt: Receipt) -> str:
     """What is left to do about what the extractor keeps; nothing where the answer is exact."""
     from maxrr.unlearning import Guarantee
-    from maxrr.unlearning.receipts import audit_due
 
     replaced = receipt.tombstones and receipt.records_after == receipt.records_before
     if replaced and not Guarantee(receipt.guarantee).exact:
         return "The extractor keeps what it learned from the record that was replaced; --policy retrain is exact."
-    return audit_due(receipt)
+    return receipt.audit_due

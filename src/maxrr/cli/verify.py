@@ -128,9 +128,8 @@ def said(dossier: Dossier) -> dict[str, object]:
 
 def tell(dossier: Dossier) -> None:
     """What is proved, and what the signed receipt says, for people."""
-    from maxrr.evidence import Statement
     from maxrr.report.words import count
-    from maxrr.unlearning.statements import receipt_in
+    from maxrr.unlearning import HandedReceipt
 
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
     ids = ", ".join(str(record.id) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")
@@ -138,7 +137,7 @@ def tell(dossier: Dossier) -> None:
     try:
         sentences = [
             f"{about} The signed receipt says:",
-            *receipt_in(Statement.from_bytes(dossier.envelope.payload)).sentences,
+            *HandedReceipt.from_bytes(dossier.envelope.to_bytes()).receipt.sentences,
         ]
     except ValueError:
         sentences = [about, "This version of maxrr cannot put the signed receipt into words: --json shows it as it is."]

@@ -263,8 +263,9 @@ def _one_of(readers: list[Reader], said: Any) -> Any:
         try:
             return reader(said)
         except MisfitError as error:
-            wrong.append(error)
-    raise max(wrong, key=lambda error: len(error.path))  # of what comes nearest
+            wrong.append((error.path, error.why))  # and not the error, which would keep the callers' variables
+    path, why = max(wrong, key=lambda one: len(one[0]))  # of what comes nearest
+    raise MisfitError(why, path)
 
 
 def _member(members: Mapping[Any, Enum], said: Any) -> Enum:

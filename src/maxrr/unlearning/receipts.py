@@ -339,6 +339,22 @@ class Receipt(Shown):
         return f"<Receipt {self.number}: {guarantee}, {self.records_before:,} → {self.records_after:,} records>"
 
     @property
+    def exactness(self) -> str:
+        """Whether the answer is exact, and on what that depends, in words."""
+        if self.guarantee not in GUARANTEES:
+            return "not known to be exact: no guarantee is called so"
+        return f"exact {depending(self.conditions)}" if GUARANTEES[self.guarantee].exact else "not exact"
+
+    @property
+    def audit_due(self) -> str:
+        """Why an audit is due: only attacks can tell how much is forgotten. Empty where the mathematics tells."""
+        if self.core_left_in_extractor:
+            return left_in_extractor(self.core_left_in_extractor)
+        if self.guarantee not in GUARANTEES or not GUARANTEES[self.guarantee].exact:
+            return "An audit is due: the model is not the one that training without the records gives."
+        return ""
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of its text, by which the next receipt names it."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
@@ -404,7 +420,7 @@ def in_words(receipt: Receipt) -> list[str]:
     sentences = [
         asked,
         sentence(receipt.reason),
-        f"The answer is {exactness(receipt)}{why_unconditional(receipt)}.",
+        f"The answer is {receipt.exactness}{why_unconditional(receipt)}.",
         claim(receipt),
     ]
     if receipt.subject_tombstones:
@@ -415,7 +431,7 @@ def in_words(receipt: Receipt) -> list[str]:
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
     sentences += [f"{loss.sentence}." for loss in receipt.losses or ()]
-    if due := audit_due(receipt):
+    if due := receipt.audit_due:
         sentences.append(due)
     return sentences
 
@@ -452,13 +468,6 @@ def claim(receipt: Receipt) -> str:
     )
 
 
-def exactness(receipt: Receipt) -> str:
-    """Whether the answer is exact, and what that depends on."""
-    if receipt.guarantee not in GUARANTEES:
-        return "not known to be exact: no guarantee is called so"
-    return f"exact {depending(receipt.conditions)}" if GUARANTEES[receipt.guarantee].exact else "not exact"
-
-
 def depending(conditions: list[str]) -> str:
     """On what exactness depends.
 
@@ -470,15 +479,6 @@ def depending(conditions: list[str]) -> str:
 
 def why_unconditional(receipt: Receipt) -> str:
     return f": {receipt.core_depended_on}" if receipt.unconditional else ""
-
-
-def audit_due(receipt: Receipt) -> str:
-    """That only attacks can tell how much is forgotten; nothing where the mathematics can."""
-    if receipt.core_left_in_extractor:
-        return left_in_extractor(receipt.core_left_in_extractor)
-    if receipt.guarantee not in GUARANTEES or not GUARANTEES[receipt.guarantee].exact:
-        return "An audit is due: the model is not the one that training without the records gives."
-    return ""
 
 
 def left_in_extractor(records: int) -> str:
