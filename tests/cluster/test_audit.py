@@ -47,9 +47,8 @@ def test_has_the_findings_of_this_machine(engine, tmp_path, not_deleted, ids, ki
     assert files(tmp_path / "here") == files(tmp_path / "there") != {}
 
 
-@pytest.mark.parametrize("platt", ["held-out", "cross-validated"])
-def test_other_records_for_platt_scaling(platt):
-    now, settings = asked(OTHER_IDS), {"attacks": ["lira"], "shadows": FEW, "platt": platt, "device": "cpu"}
+def test_records_outside_the_core():
+    now, settings = asked(OTHER_IDS), {"attacks": ["lira"], "shadows": FEW, "device": "cpu"}
     here, there = (audit(*now, **settings, engine=engine) for engine in (None, Ray()))
     assert contents(here) == contents(there)
 
