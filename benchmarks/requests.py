@@ -84,13 +84,20 @@ def in_workspace(size: int, earlier: int, folder: Path) -> dict[str, Any]:
         workspace.model.unlearn([next(next_ids)])
         found["first"] = asking(workspace.model, next_ids)
         together = [[next(next_ids)] for _ in range(min(TOGETHER, size // 5))]
-        found["together"] = seconds(lambda: workspace.unlearn_each(together)) / len(together)
+        found["together"] = seconds(lambda: ask_together(workspace, together)) / len(together)
         for _ in range(earlier // TOGETHER):
-            workspace.unlearn_each([[next(next_ids)] for _ in range(TOGETHER)])
+            ask_together(workspace, [[next(next_ids)] for _ in range(TOGETHER)])
         found["later"] = asking(workspace.model, next_ids)
         found["requests"] = workspace.status().requests
     found["open_later"] = seconds(lambda: Workspace.open(folder, signing_key=key).close())
     return found
+
+
+def ask_together(workspace: Workspace, requests: list[list[int]]) -> None:
+    """Answer requests by one commit."""
+    with workspace.batch() as batch:
+        for ids in requests:
+            batch.unlearn(ids)
 
 
 def with_extractor(width: int, folder: Path) -> dict[str, Any]:

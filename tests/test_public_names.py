@@ -201,6 +201,7 @@ PUBLIC = {
         "training_in",
     },
     "maxrr.workspace": {
+        "Batch",
         "Commit",
         "Export",
         "LoggedReceipts",
@@ -208,6 +209,7 @@ PUBLIC = {
         "OlderCopyWarning",
         "Overview",
         "Status",
+        "Ticket",
         "Trace",
         "TrainingMissing",
         "Workspace",

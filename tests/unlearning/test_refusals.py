@@ -13,7 +13,7 @@ from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import DataError, Dataset
 from maxrr.errors import Refused
 from maxrr.nets import MLP
-from maxrr.unlearning import MaxRR, forgetting, state
+from maxrr.unlearning import MaxRR, forgetting, transitions
 from maxrr.unlearning import blueprint as blueprint_module
 from maxrr.unlearning.hashes import class_hmac
 from tests.unlearning.problems import (
@@ -211,7 +211,7 @@ PLACES = {
     "embedding": (blueprint_module, "embed"),
     "the head": (blueprint_module, "LinearSVM"),
     "the receipt": (forgetting, "Receipt"),
-    "the state": (state, "with_extractor"),
+    "the state": (transitions, "with_extractor"),
 }
 
 

@@ -41,6 +41,7 @@ from tests.workspace.problems import (
     named,
     needles,
     receipts_in,
+    together,
     token_of,
 )
 
@@ -64,8 +65,8 @@ def acts(core, influential, free):
         "keep": (lambda w: w.model.unlearn(core[:2], core_policy="keep-extractor"), core[:2]),
         "replace": (lambda w: w.model.replace(str(free[0]), NEW), free[:1]),
         "add": (lambda w: w.model.add(ADDED, source={"name": "later"}), []),
-        "each free": (lambda w: w.unlearn_each([free[:1], free[1:3]]), free[:3]),
-        "each": (lambda w: w.unlearn_each([free[:1], influential[:1]]), [free[0], influential[0]]),
+        "each free": (lambda w: together(w, [free[:1], free[1:3]]), free[:3]),
+        "each": (lambda w: together(w, [free[:1], influential[:1]]), [free[0], influential[0]]),
         "fit again": (lambda w: w.model.fit(RECORDS.without(free[:1]), OTHER), free[:1]),
         "finish": (lambda w: None, free[:2]),  # opening does it
     }  # fmt: skip

@@ -17,7 +17,7 @@ from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_r
 from tests.cases import THOROUGH
 from tests.unlearning.problems import table
 from tests.workspace.disk import files_below, put
-from tests.workspace.problems import forgotten_but_here, found, holds, named, needles, receipt_facts
+from tests.workspace.problems import forgotten_but_here, found, holds, named, needles, receipt_facts, together
 
 KEY = SigningKey.generate()
 RECORDS = named(table(60))
@@ -53,7 +53,7 @@ def add(workspace):
 
 
 def several(workspace):
-    return workspace.unlearn_each([workspace.model.ids_of("free")[:1], workspace.model.ids_of("free")[1:3]])
+    return together(workspace, [workspace.model.ids_of("free")[:1], workspace.model.ids_of("free")[1:3]])
 
 
 def export(workspace):

@@ -178,6 +178,13 @@ def as_in_memory(workspace, records):
     return model
 
 
+def together(workspace, ids=(), subjects=(), **options):
+    """What became of requests that are answered in one batch: receipts, and refusals."""
+    with workspace.batch(**options) as batch:
+        tickets = [batch.unlearn(each) for each in ids] + [batch.unlearn(subjects=each) for each in subjects]
+    return [ticket._answer for ticket in tickets]
+
+
 def holds(workspace, ids):
     """Which of some records are here."""
     return np.isin(ids, workspace.model.ids_of())

@@ -26,6 +26,7 @@ from tests.workspace.problems import (
     receipts_in,
     reopened,
     table,
+    together,
     write_receipts,
 )  # fmt: skip
 
@@ -52,7 +53,7 @@ def copies(template, tmp_path, records, key):
             for what, needle in needles(workspace.model, records, id_).items()
         }
         workspace.model.unlearn(free[1:2])
-        workspace.unlearn_each([influential[:1], free[2:3]])
+        together(workspace, [influential[:1], free[2:3]])
         workspace.model.replace(free[3].item(), NEW)
         workspace.model.add(NEWCOMERS)
         workspace.model.unlearn(NEWCOMERS.ids[:1], core_policy="keep-extractor")

@@ -9,7 +9,7 @@ from maxrr.core import Frozen
 from maxrr.data import Dataset
 from maxrr.workspace import Workspace
 from tests.unlearning.problems import fresh
-from tests.workspace.problems import contents, kinds, wide
+from tests.workspace.problems import contents, kinds, together, wide
 
 FSYNCS = 2  # the history; the rows
 
@@ -78,7 +78,7 @@ def test_moving_the_heads_costs_four_flushes_more(workspace, monkeypatch):
     assert len(fsyncs) == FSYNCS + 4
 
 
-@pytest.mark.parametrize(("kind", "act"), [(2, "unlearn"), (2, "unlearn_each"), (1, "unlearn"), (1, "unlearn_each")])
+@pytest.mark.parametrize(("kind", "act"), [(2, "unlearn"), (2, "batch"), (1, "unlearn"), (1, "batch")])
 def test_an_extractor_of_any_size_costs_a_request_nothing(workspace, monkeypatch, kind, act):
     """Its weights are not even asked for, neither to be hashed nor to be written; nor are those of heads that stay."""
 
@@ -91,5 +91,5 @@ def test_an_extractor_of_any_size_costs_a_request_nothing(workspace, monkeypatch
     if kind == 2:
         monkeypatch.setattr("maxrr.workspace.codec.heads_bytes", never)
         monkeypatch.setattr("maxrr.workspace.store.facts_of", never)
-    getattr(workspace.model if act == "unlearn" else workspace, act)(groups[kind][:1])
+    workspace.model.unlearn(groups[kind][:1]) if act == "unlearn" else together(workspace, groups[kind][:1])
     assert workspace.status().requests == 2

@@ -21,7 +21,7 @@ from maxrr.evidence import (
 )
 from maxrr.workspace import Workspace, WorkspaceError
 from maxrr.workspace.history import frames_in
-from tests.workspace.problems import NEW, cases, contents, copied, history_in, kinds, with_replaced
+from tests.workspace.problems import NEW, cases, contents, copied, history_in, kinds, together, with_replaced
 
 KEY = SigningKey.generate()
 
@@ -45,7 +45,7 @@ def used(template, tmp_path, case):
         workspace.model.unlearn(subjects=[person], core_policy="keep-extractor")
         workspace.model.replace(free[-1], NEW)
         rest = kinds(workspace.model)[2].tolist()[:3]
-        workspace.unlearn_each([rest[:2], rest[2:]])
+        together(workspace, [rest[:2], rest[2:]])
     return folder, records, free, person, rest
 
 

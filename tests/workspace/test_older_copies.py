@@ -18,7 +18,7 @@ from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.forgetting import execute
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, seen
 from maxrr.workspace.names import origin_of
-from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, given, holds, kinds, reopened
+from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, given, holds, kinds, reopened, together
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")
 KEY = SigningKey.generate()
@@ -47,7 +47,7 @@ def copies(template, tmp_path, key):
 
 VERBS = {
     "unlearn": lambda workspace, records, free: workspace.model.unlearn(free[:1]),
-    "unlearn_each": lambda workspace, records, free: workspace.unlearn_each([free[:1], free[1:2]]),
+    "batch": lambda workspace, records, free: together(workspace, [free[:1], free[1:2]]),
     "execute": lambda workspace, records, free: workspace.model.execute(workspace.model.plan(free[:1])),
     "replace": lambda workspace, records, free: workspace.model.replace(free[0].item(), NEW),
     "add": lambda workspace, records, free: workspace.model.add(NEWCOMERS),

@@ -9,12 +9,12 @@ from maxrr.workspace import Commit, Workspace, overview
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.rows import Rows
 from tests.workspace.faults import Points
-from tests.workspace.problems import facts, kinds
+from tests.workspace.problems import facts, kinds, together
 
 KEY = SigningKey.generate()
 ACTS = {
     "one": lambda workspace, free: workspace.model.unlearn(free[2:3]),
-    "each": lambda workspace, free: workspace.unlearn_each([free[2:3], free[3:5]]),
+    "each": lambda workspace, free: together(workspace, [free[2:3], free[3:5]]),
 }
 
 
@@ -56,7 +56,7 @@ def test_what_is_committed_while_the_rows_are_read_does_no_harm(folder, records)
             """Half of the rows as they were before two requests, half as they are after."""
             before = real(rows, *args, **options)
             workspace.model.unlearn(free[1:2])
-            workspace.unlearn_each(free[2:6])
+            together(workspace, free[2:6])
             after = real(rows, *args, **options)
             return before[: len(before) // 2] + after[len(before) // 2 :]
 

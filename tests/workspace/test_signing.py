@@ -11,7 +11,7 @@ from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from maxrr.workspace.names import origin_of
 from maxrr.workspace.signed_receipts import statement_bytes
-from tests.workspace.problems import contents, found, kinds, receipts_in
+from tests.workspace.problems import contents, found, kinds, receipts_in, together
 
 FIRST, SECOND = SigningKey.generate(), SigningKey.generate()
 
@@ -72,7 +72,7 @@ def test_once_signed_no_request_goes_without_a_key(folder, records):
     with Workspace.open(folder) as workspace:
         for act in (
             lambda: workspace.model.unlearn(free[1:2]),
-            lambda: workspace.unlearn_each([free[1:2]]),
+            lambda: together(workspace, [free[1:2]]),
             lambda: workspace.model.execute(workspace.model.plan(free[1:2])),
             lambda: workspace.model.replace(free[1].item(), [0.0] * 5),
             lambda: workspace.catch_up(folder),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
-from math import prod
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Context, Option
 
 from maxrr.cli import outputs, show, status
+from maxrr.cli.models import FROZEN, HASHED, class_weights, core_of, network_for
 from maxrr.cli.options import (
     NETWORK,
     TRAIN,
@@ -35,12 +34,11 @@ from maxrr.cli.options import (
 )
 from maxrr.cli.outcome import state_of, told
 from maxrr.cli.run import REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import importing_from_here, named_network, reading, tell_columns, to_keep, training_function
+from maxrr.cli.workspaces import importing_from_here, reading, tell_columns, to_keep, training_function
 
 if TYPE_CHECKING:
-    from maxrr.core import Core, HashCore
+    from maxrr.core import Core
     from maxrr.data import Dataset
-    from maxrr.nets.seeding import Network
     from maxrr.workspace import Commit, Status, Workspace
 
 # What is said to somebody who interrupts.
@@ -309,18 +307,6 @@ def is_from_environment(context: Context, option: str) -> bool:
     return found is not None and found.name == "ENVIRONMENT"
 
 
-def class_weights(given: list[str]) -> dict[str, float] | None:
-    """Weights by class, as the options name them."""
-    found = {}
-    for each in given:
-        name, _, number = each.rpartition("=")
-        try:
-            found[name] = float(number)
-        except ValueError:
-            raise Stop(USAGE, f"--class-weight is NAME=NUMBER, such as ill=50, not {each!r}") from None
-    return found or None
-
-
 def split_before(folder: Path) -> str:
     """What decided which records are for testing when the workspace was last fitted; the person in a new one."""
     from maxrr.workspace import Commit
@@ -341,20 +327,6 @@ def interruptible() -> Iterator[None]:
         yield
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt(str(interrupt) or UNDONE) from None
-
-
-def network_for(records: Dataset, maker: str | None) -> Network:
-    """The network that was named, or one that suits the records."""
-    from maxrr.data.fields import shapes
-    from maxrr.nets import MLP, LeNet5
-    from maxrr.nets.networks import SMALLEST
-
-    shape, classes = records.shape, len(records.class_names)
-    if maker is not None:
-        return named_network(maker, shapes(records.inputs.dtype, shape), classes)
-    if not shape:
-        raise Stop(USAGE, "records with several inputs need a network of your own: name it with --network")
-    return LeNet5(shape, classes) if len(shape) == 3 and min(shape[1:]) >= SMALLEST else MLP(prod(shape), classes)
 
 
 def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | None) -> Dataset:
@@ -408,52 +380,3 @@ def tell(present: Status, tested: int, accuracy: float | None, seconds: float) -
     status.tell_kinds(present)
     folder = show.near(present.folder)
     show.say(f"The workspace is {folder}. Next: maxrr plan {folder} --ids …")
-
-
-RUNS = 10
-HASHED, FROZEN = "hash:0.33", "frozen"
-LARGEST_KEY = 1 << 20  # bytes: whatever is larger is another file
-
-
-def core_of(word: str, runs: int | None, key_file: Path | None, before: Core | None, shards: int) -> Core:
-    """The core that the options name. A key that is not given is the one of `before`, or drawn."""
-    from maxrr.core import FrequencyCore, Frozen, FullCore, MiddleCore
-
-    kind, colon, after = word.partition(":")
-    ranked = {"": MiddleCore, "middle": MiddleCore, "frequency": FrequencyCore}.get("" if word.isdecimal() else kind)
-    if runs is not None and ranked is None:
-        raise Stop(USAGE, f"--runs is for a core that is ranked, such as --core 20000, not for --core {word}")
-    if key_file is not None and kind != "hash":
-        raise Stop(USAGE, f"--core-key-file is for a core by hash, such as --core hash:0.33, not for --core {word}")
-    if shards > 1 and word == FROZEN:
-        raise Stop(USAGE, "--shards divides the core that extractors are trained on, and with --core frozen none is")
-    if ranked is not None and (after or word).isdecimal():
-        return ranked(int(after or word), RUNS if runs is None else runs, shards=shards)
-    if kind == "hash" and colon:
-        return replace(hash_core(after, key_file, before), shards=shards)
-    if word == "full":
-        return FullCore(shards)
-    if word == FROZEN:
-        return Frozen()
-    raise Stop(
-        USAGE, f"--core is a number, middle:NUMBER, frequency:NUMBER, hash:FRACTION, full or frozen, not {word!r}"
-    )
-
-
-def hash_core(fraction: str, key_file: Path | None, before: Core | None) -> HashCore:
-    """A core by hash: the same records again as long as the key is the same."""
-    from maxrr.core import HashCore
-    from maxrr.files import read_regular
-
-    key: bytes | str
-    if key_file is not None:
-        key = read_regular(key_file, LARGEST_KEY).rstrip(b"\r\n")
-    elif isinstance(before, HashCore):
-        key = before.key
-    else:
-        key = secrets.token_bytes(32)
-    try:
-        share = float(fraction)
-    except ValueError:
-        raise Stop(USAGE, f"--core hash:FRACTION takes a number above 0 and at most 1, not {fraction!r}") from None
-    return HashCore(share, key)

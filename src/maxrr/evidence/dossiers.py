@@ -352,6 +352,8 @@ class ReceiptFacts:
         How many records it says were forgotten or replaced.
     fewer : int
         How many records fewer there are after it.
+    in_group : bool
+        Whether other requests were answered together with it, which may have taken some of these.
     """
 
     number: int
@@ -359,6 +361,7 @@ class ReceiptFacts:
     commitment_after: bytes
     forgotten: int
     fewer: int
+    in_group: bool
 
 
 class NotLookedAtError(Exception):
@@ -457,7 +460,7 @@ def facts_of(statement: Statement) -> ReceiptFacts:
         raise EvidenceError("the statement is not about the model that its receipt names")
     named = [said.get(f"commitment_{when}") for when in ("before", "after")]
     old, new = read_as(tuple[Bytes32, Bytes32], named, "the commitments before and after")
-    return ReceiptFacts(number, old, new, len(stones), before - after)
+    return ReceiptFacts(number, old, new, len(stones), before - after, "group" in said)
 
 
 def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
@@ -466,7 +469,8 @@ def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
         raise EvidenceError(
             f"the receipt is for {count(facts.forgotten, 'record')}, and this is about {len(dossier.records):,}"
         )  # fmt: skip
-    if facts.fewer not in (facts.forgotten, 0) or (facts.fewer == 0 and facts.forgotten != 1):
+    whole = facts.fewer in (facts.forgotten, 0) and (facts.fewer > 0 or facts.forgotten == 1)
+    if facts.fewer < facts.forgotten if facts.in_group else not whole:
         raise EvidenceError(f"of {facts.forgotten:,} forgotten records there are {facts.fewer:,} fewer")
     if any(record.replaced for record in dossier.records) != (facts.fewer == 0):
         raise EvidenceError("the receipt says of a record that it was forgotten, and this that it was corrected, or so")

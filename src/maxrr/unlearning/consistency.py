@@ -31,7 +31,8 @@ HASH = re.compile("[0-9a-f]{64}")
 NOT_COMPARED = (
     "who asked, by which policy, and how many of the records were core or influential: they are gone",
     "the state before the request",
-    "when it was, how long it took, its reason in words, how many duplicates stayed, and which copies were lost",
+    "when it was, how long it took, its reason in words, how many duplicates stayed, which requests "
+    "were answered together with it, and which copies were lost",
 )
 """What doing it again cannot tell of any receipt."""
 
@@ -78,6 +79,8 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
     fewer = receipt.records_before - receipt.records_after
     if receipt.added is not None:
         yield from contradictions_of_adding(receipt)
+    elif receipt.group is not None:
+        yield from contradictions_of_a_group(receipt)
     elif fewer != forgotten and (fewer, forgotten) != (0, 1):  # a record that was replaced
         yield f"{forgotten} records were forgotten, and there are {fewer} fewer"
     named = (*receipt.tombstones, *receipt.core_tombstones, *receipt.earlier_tombstones)
@@ -119,6 +122,18 @@ def contradictions(receipt: Receipt) -> Iterator[str]:
         yield f"{receipt.time!r} is no time, or {receipt.seconds} seconds are none"
     if receipt.version != VERSION:
         yield f"it is of version {receipt.version}"
+
+
+def contradictions_of_a_group(receipt: Receipt) -> Iterator[str]:
+    """Where a receipt of several requests that were answered together says what cannot be so of any such group."""
+    group, fewer = receipt.group or [], receipt.records_before - receipt.records_after
+    forgotten = receipt.core + receipt.influential + receipt.free
+    if len(group) != 2 or not 1 <= group[0] <= group[1] or group[1] < 2 or group[0] > receipt.number:
+        yield f"no request has a place {group} in a group"
+    if fewer < forgotten:
+        yield f"{forgotten} records were forgotten, and by the whole group there are {fewer} fewer"
+    if (fewer == 0) != (receipt.commitment_before == receipt.commitment_after):
+        yield f"by the whole group there are {fewer} records fewer, and the hash of the records says otherwise"
 
 
 def contradictions_of_adding(receipt: Receipt) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """MaxRR: a classifier that is trained so that forgetting is cheap, and forgets."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from torch import nn
 
 from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
 from maxrr.data import Dataset
-from maxrr.errors import WorkspaceError
+from maxrr.errors import Refused, WorkspaceError
 from maxrr.nets import NoNetwork, Recipe
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
@@ -26,8 +26,9 @@ from maxrr.svm import LinearSVM
 from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.fitting import Parameters
-from maxrr.unlearning.forgetting import Change, execute
+from maxrr.unlearning.forgetting import Change, execute, execute_together
 from maxrr.unlearning.given_records import as_dataset, labels_to_score, to_add
+from maxrr.unlearning.groups import Named, make_group
 from maxrr.unlearning.keeper import Keeper
 from maxrr.unlearning.locks import lock_of
 from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
@@ -714,6 +715,19 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._changing():
             plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy))
             return execute(self._ready_for(plan), plan, self._commit, progress, engine=self.engine)
+
+    def _unlearn_together(
+        self, requests: Iterable[Named], core_policy: str | Technique, progress: Progress | None
+    ) -> list[Receipt | Refused]:  # fmt: skip
+        """Answer several requests by one change. Each gets its receipt, or why it is refused."""
+        with self._changing():
+            group = make_group(self._fitted, requests, core_policy)
+            receipts: Iterator[Receipt] = iter(())
+            if group.plan is not None:
+                before = self._ready_for(group.plan)
+                done = execute_together(before, group.plan, group.members, self._commit, progress, self.engine)
+                receipts = iter(done)
+            return [next(receipts) if refused is None else refused for refused in group.refusals]
 
     def replace(
         self, id: int | str, inputs: Inputs, label: int | str | None = None, *,

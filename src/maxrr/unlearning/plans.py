@@ -13,7 +13,7 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.effects import NO_CORE, CoreAfter, Effect
 from maxrr.unlearning.guarantees import Guarantee
 from maxrr.unlearning.hashes import keyed_hash
-from maxrr.unlearning.reasons import why, why_not
+from maxrr.unlearning.reasons import requests, why, why_not, why_together
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted, with_classes
 
@@ -139,6 +139,20 @@ def make_plan(fitted: Fitted, request: Request) -> Plan:
 def named(fitted: Fitted, plan: Plan) -> Plan:
     """Return the plan for whoever carries it out later: it names the state and the request that it is for."""
     return replace(plan, state=name_of(fitted, plan.request))
+
+
+def answered_together(plan: Plan, action: Action, others: int, duplicates_left: int) -> Plan:
+    """Return the plan of a request that is answered together with others, by one action for all of them."""
+    request = plan.request
+    case = Case(
+        request.policy, records=len(request.rows) > 0, core=plan.core > 0, influential=plan.influential > 0,
+        left=request.left_in_extractor > 0, added=False,
+    )  # fmt: skip
+    guarantee = promise(action, case)
+    reason = f"{plan.reason} (answered together with {requests(others)})"
+    if guarantee is not plan.guarantee:
+        reason = why_together(plan.action, plan.influential, others)
+    return replace(plan, action=action, guarantee=guarantee, reason=reason, duplicates_left=duplicates_left)
 
 
 def check_current(fitted: Fitted, plan: Plan) -> None:

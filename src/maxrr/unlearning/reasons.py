@@ -131,6 +131,21 @@ def of_the_records(count: int) -> str:
     return f"{count:,} of the records {'is' if count == 1 else 'are'}"
 
 
+def why_together(own: Action, influential: int, others: int) -> str:
+    """Why a request got another guarantee by being answered with others than it would have had alone."""
+    alone = {
+        Action.nothing: "every requested record is forgotten already",
+        Action.erase: "no requested record is core or influential",
+        Action.move: f"{of_the_records(influential)} influential, none is core",
+    }[own]
+    return f"{alone}: the model is the one that this request and {requests(others)} give together"
+
+
+def requests(others: int) -> str:
+    """How many other requests."""
+    return "1 other request" if others == 1 else f"{others:,} other requests"
+
+
 # Why not
 
 

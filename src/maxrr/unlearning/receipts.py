@@ -25,6 +25,7 @@ from maxrr.unlearning.guarantees import Guarantee
 VERSION = 7
 LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
 OPTIONAL = (  # fields that a text has only where there is something to say; they come after `version`
+    "group",
     "added",
     "subject_tombstones",
     "class_weights",
@@ -262,6 +263,10 @@ class Receipt(Shown):
         The newer copies of the workspace that were lost before this request, as the operator says, so that what they
         had forgotten may be back: what was last seen of each (`log`, `entries`, `root`), how many receipts were `kept`,
         and the `time` and the `reason` of going on without it. None where there are none.
+    group : list of int or None
+        Where several requests were answered together: the place of this one among them, from 1, and how many they were.
+        Models, commitments and numbers of records are then those before and after all of them; all else is of this
+        request alone. None where it was answered by itself.
     """
 
     number: int
@@ -304,6 +309,7 @@ class Receipt(Shown):
     class_weights: dict[str, float] | None = None
     weighted_records: bool | None = None
     losses: list[Loss] | None = None
+    group: list[int] | None = None
 
     def to_json(self) -> str:
         """The receipt as text.
@@ -395,6 +401,19 @@ class Receipt(Shown):
 NAMES, IN_HEAD = (tuple(field.name for field in fields(kind)) for kind in (Receipt, HeadCertificate))
 BEFORE, AFTER = ([name for name in sorted(NAMES) if (name > "heads") == after and name != "heads"] for after in (0, 1))
 """The fields that stand before and after the heads in a text, whose text is kept with them."""
+
+
+SHARED = ("records_before", "records_after", "commitment_before", "commitment_after", "model_before", "model_after")
+"""What all receipts of a group say."""
+
+
+def follows(receipt: Receipt, before: Receipt | None) -> bool:
+    """Whether a receipt is the next one of the group of the receipt before it or, where that was whole, begins anew."""
+    place = receipt.group[0] if receipt.group else 1
+    if before is None or before.group is None or before.group[0] == before.group[1]:
+        return place == 1
+    same = all(getattr(receipt, name) == getattr(before, name) for name in SHARED)
+    return same and receipt.group == [before.group[0] + 1, before.group[1]]
 
 
 # A receipt as text, for people who will not read the JSON: one wording for Python, the shell and pages.

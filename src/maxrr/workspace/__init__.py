@@ -6,6 +6,7 @@ from maxrr import lazily
 from maxrr.errors import WorkspaceError
 
 __all__ = [
+    "Batch",
     "Commit",
     "Export",
     "LoggedReceipts",
@@ -13,6 +14,7 @@ __all__ = [
     "OlderCopyWarning",
     "Overview",
     "Status",
+    "Ticket",
     "Trace",
     "TrainingMissing",
     "Workspace",
@@ -24,6 +26,7 @@ __all__ = [
 
 if typing.TYPE_CHECKING:
     from maxrr.workspace.backups import backup
+    from maxrr.workspace.batches import Batch, Ticket
     from maxrr.workspace.errors import NetworkMissing, TrainingMissing
     from maxrr.workspace.exports import Export
     from maxrr.workspace.log_check import LoggedReceipts, check_receipt_log
@@ -35,6 +38,7 @@ if typing.TYPE_CHECKING:
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "backups": ("backup",),
+        "batches": ("Batch", "Ticket"),
         "errors": ("NetworkMissing", "TrainingMissing"),
         "exports": ("Export",),
         "log_check": ("LoggedReceipts", "check_receipt_log"),

@@ -1,12 +1,13 @@
 """What one request adds to the history."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.unlearning.commitment import Departure
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
@@ -43,14 +44,18 @@ class CarriedOut:
     proofs: bytes
 
     @classmethod
-    def of(cls, before: Fitted, after: Fitted, request: Request, receipt: Receipt, signer: Signer) -> "CarriedOut":
-        """What a request has done to a state, before its records are overwritten there."""
+    def of(
+        cls, before: Fitted, after: Fitted, request: Request, receipt: Receipt,
+        departures: Mapping[int | str, Departure], signer: Signer,
+    ) -> "CarriedOut":  # fmt: skip
+        """What a request has done to a state, before its records are overwritten there. Others may have left, too."""
+        own = [departures[id_] for id_ in before.records.ids[request.rows].tolist()]
         known = after.tombstones.stones
         stones = [known.of(bytes.fromhex(id_hmac))[-1] for id_hmac in receipt.tombstones]
         then = Forgotten(receipt.number, receipt.time)
         people = [person_entry(person, then) for person in receipt.subject_tombstones or ()]
         handed, logged = signer.handed(receipt.to_json(), receipt.model_after)
-        proofs = seal_proofs(before.secret, receipt.number, after.departures())
+        proofs = seal_proofs(before.secret, receipt.number, own)
         entries = b"".join([*map(stone_entry, stones), *people])
         return cls(request.rows, after.receipts[receipt.number - 1], logged, handed, entries, proofs)
 

@@ -25,7 +25,7 @@ from maxrr.unlearning.hashes import class_hmac
 from maxrr.unlearning.layers import Row
 from maxrr.unlearning.lookup import look_up
 from maxrr.unlearning.plans import Plan, make_plan
-from maxrr.unlearning.receipts import Loss
+from maxrr.unlearning.receipts import Loss, follows
 from maxrr.unlearning.requests import REFUSE
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
@@ -191,6 +191,8 @@ def checked(
         previous = before.receipt.digest if before else ""
         if (handed.receipt.number, handed.receipt.previous) != (number, previous):
             raise EvidenceError(f"receipt {number} does not follow the one before it")
+        if not follows(handed.receipt, before.receipt if before else None):
+            raise EvidenceError(f"receipt {number} is not the next one of its group")
         if handed.envelope is not None:
             handed.verify(keys)
         elif signs or (before and before.envelope):

@@ -130,8 +130,9 @@ class FolderKeeper:
     def carried_out(self, change: Change) -> list[CarriedOut]:
         """What the requests of a change add to the files."""
         assert change.before is not None
+        departures = {each.id: each for each in change.after.departures()}
         return [
-            CarriedOut.of(change.before, change.after, request, receipt, self.signer)
+            CarriedOut.of(change.before, change.after, request, receipt, departures, self.signer)
             for request, receipt in change.answers
         ]
 

@@ -11,7 +11,7 @@ from maxrr.errors import EvidenceError
 from maxrr.evidence import Checkpoint, Log, PublicKey, check_log
 from maxrr.evidence.log import LOG
 from maxrr.plain_text import count
-from maxrr.unlearning.receipts import Loss
+from maxrr.unlearning.receipts import Loss, Receipt, follows
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.entries import kept_in
 from maxrr.workspace.errors import damaged
@@ -70,13 +70,16 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     if not f"{checkpoint.origin}/".startswith(f"{origin_of(token)}/"):
         raise EvidenceError(f"the checkpoint is of another log: {checkpoint.origin!r}")
     entries = Log(folder / LOG, checkpoint).entries()
-    signed, previous, losses = 0, "", list[Loss]()
+    signed, losses = 0, list[Loss]()
+    before: Receipt | None = None
     for number, content in enumerate(receipts, start=1):
         handed = _read(content, number)
         if handed.receipt.number != number:
             raise EvidenceError(f"receipt {number} says that it is number {handed.receipt.number}")
-        if handed.receipt.previous != previous:
+        if handed.receipt.previous != (before.digest if before else ""):
             raise EvidenceError(f"receipt {number} does not name the one before it")
+        if not follows(handed.receipt, before):
+            raise EvidenceError(f"receipt {number} is not the next one of its group")
         if handed.envelope is not None:
             try:
                 handed.envelope.verify(keys)
@@ -96,7 +99,7 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
             raise EvidenceError(f"entry {number - 1} of the log is not the hash of receipt {number}")
         if (handed.receipt.losses or [])[: len(losses)] != losses:
             raise EvidenceError(f"receipt {number} does not name the losses that the one before it does")
-        previous, losses = handed.receipt.digest, handed.receipt.losses or []
+        before, losses = handed.receipt, handed.receipt.losses or []
     if requests < checkpoint.size:
         raise EvidenceError(
             f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace "

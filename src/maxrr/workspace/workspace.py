@@ -1,8 +1,8 @@
 """`Workspace`: a folder that holds a live model, and what only a folder has: receipts, dossiers, exports, copies."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -10,7 +10,7 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from maxrr.data import Dataset
-from maxrr.errors import NotHere, Refused, WorkspaceError
+from maxrr.errors import NotHere, WorkspaceError
 from maxrr.evidence import PublicKey, SigningKey
 from maxrr.evidence.signing import require_signing_key
 from maxrr.nets.seeding import Network
@@ -18,18 +18,18 @@ from maxrr.nets.training_function import OwnTraining, TrainingFunction
 from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
-from maxrr.unlearning.aliases import Ids
 from maxrr.unlearning.fitting import Parameters
 from maxrr.unlearning.forgetting import Change, execute
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.recognition import CORE, INFLUENTIAL, rows_of_kind
-from maxrr.unlearning.requests import REFUSE, Technique
+from maxrr.unlearning.requests import REFUSE, Technique, check_policy
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import codec, names
 from maxrr.workspace.backups import backup
+from maxrr.workspace.batches import Batch
 from maxrr.workspace.catching_up import later_receipts, said_so, without_newer
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
 from maxrr.workspace.exports import Export, judged, new_note, state_under
@@ -37,7 +37,6 @@ from maxrr.workspace.keeper import FolderKeeper, Records
 from maxrr.workspace.person_dossiers import dossier_of
 from maxrr.workspace.status import Counts, Status, status_of
 from maxrr.workspace.store import Store
-from maxrr.workspace.together import Together
 from maxrr.workspace.traces import Trace, person_trace, record_trace
 
 
@@ -255,52 +254,36 @@ class Workspace:
 
     # Forgetting
 
-    def unlearn_each(
-        self, ids: Sequence[Ids] | None = None, *, subjects: Sequence[Ids] | None = None,
-        core_policy: str | Technique = REFUSE, progress: Progress | None = None,
-    ) -> list[Receipt | Refused]:  # fmt: skip
-        """Carry out several requests by one commit, which costs little more than that of one.
+    @contextmanager
+    def batch(
+        self, *, core_policy: str | Technique = REFUSE, progress: Progress | None = None
+    ) -> Iterator[Batch]:  # fmt: skip
+        """Collect requests in a block, and answer them together when it ends: by one training, one move of the heads
+        and one commit.
 
-        They are carried out one after the other, each with a receipt of its own. Those that are refused change nothing,
-        and do not keep the others. If anything else is raised, none was carried out.
+        Each gets a receipt of its own, with the models and commitments before and after all of them. One that is
+        refused is left out, and does not keep the others. If anything is raised, in the block or at its end, none was
+        carried out.
 
         Parameters
         ----------
-        ids, subjects : sequence, optional
-            The requests: for each one the ids, or the people, that `unlearn` would be given. One of the two.
-        core_policy, progress
-            As in `MaxRR.unlearn`, for all of them.
+        core_policy : {"refuse", "retrain", "keep-extractor"} or function
+            What to do if some of the records are core, as in `MaxRR.unlearn`, for all requests.
+        progress : maxrr.progress.Progress, optional
+            Called as the work goes on.
 
-        Returns
-        -------
-        list of Receipt or maxrr.errors.Refused
-            What became of each request: its receipt, or why it was refused.
-
-        Raises
+        Yields
         ------
-        maxrr.errors.DataError
-            As in `unlearn`, but for requests that are refused.
+        Batch
+            Takes the requests.
         """
-        if (ids is None) == (subjects is None):
-            raise ValueError("requests name records by ids, or people by subjects: one of the two")
-        named = ids if subjects is None else subjects
-        requests = [
-            partial(look_up, ids=each if subjects is None else None, subjects=None if subjects is None else each,
-                    core_policy=core_policy)
-            for each in (() if named is None else named)
-        ]  # fmt: skip
-        keeper = self._keeper
-        with self.model._changing():
-            together = Together(self.model._with_raw_records(self._fitted))
-            try:
-                together.answer(requests, keeper.signer, progress)
-            except BaseException:
-                if together.done:  # of which nothing is committed, and what they forgot is overwritten here
-                    keeper.go_back()
-                raise
-            if together.done:
-                keeper.take_over(together.now, together.done)
-            return together.answers
+        with self.model._changing():  # or nothing needs to be collected
+            check_policy(core_policy)
+        batch = Batch()
+        yield batch
+        answers = self.model._unlearn_together([named for named, _ in batch._tickets], core_policy, progress)
+        for (_, ticket), answer in zip(batch._tickets, answers, strict=True):
+            ticket._answer = answer
 
     def catch_up(
         self, newer: str | Path, *, keys: Sequence[PublicKey] = (), core_policy: str | Technique = REFUSE,

@@ -491,14 +491,16 @@ function factsOf({ subjects, type, predicate }) {
     commitmentAfter: fromHex(predicate.get("commitment_after"), "the commitment after"),
     forgotten: BigInt(listOf(predicate.get("tombstones"), "the receipt's tombstones", 0, Infinity).length),
     fewer: before - after,
+    inGroup: predicate.has("group"),
   };
 }
 
-function requireAgrees({ records }, { forgotten, fewer }) {
+function requireAgrees({ records }, { forgotten, fewer, inGroup }) {
   if (BigInt(records.length) > forgotten) {
     throw new Wrong(`the receipt is for ${forgotten} ${forgotten === 1n ? "record" : "records"}, and this is about ${records.length}`);
   }
-  if (fewer !== forgotten && !(fewer === 0n && forgotten === 1n)) {
+  const whole = fewer === forgotten || (fewer === 0n && forgotten === 1n);
+  if (inGroup ? fewer < forgotten : !whole) {
     throw new Wrong(`of ${forgotten} forgotten records there are ${fewer} fewer`);
   }
   if (records.some(({ afterValue }) => afterValue !== null) !== (fewer === 0n)) {
