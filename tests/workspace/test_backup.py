@@ -147,3 +147,19 @@ def test_one_that_was_interrupted_is_no_workspace(folder, tmp_path):
         backup(folder, tmp_path / "copy")
     with pytest.raises(WorkspaceError, match="is missing"):
         Workspace.open(tmp_path / "copy")
+
+
+def test_what_is_erased_while_it_is_written_is_not_erased_in_the_copy(folder, key, tmp_path, monkeypatch):
+    """Also of tables that others map: the copy is of the state that was checked."""
+    monkeypatch.setattr("maxrr.workspace.rows.LARGE", 0)
+    check = Rows.check
+
+    def check_and_forget(rows, *given):
+        check(rows, *given)
+        with mock.patch.object(Rows, "check", check), Workspace.open(folder, signing_key=key) as workspace:
+            forget(workspace)
+
+    before = state_of(folder)
+    with mock.patch.object(Rows, "check", check_and_forget):
+        backup(folder, tmp_path / "copy")
+    assert differing(state_of(tmp_path / "copy"), before) == []

@@ -92,6 +92,21 @@ def test_a_snapshot_notes_an_export_once_nobody_works_there(workspace, monkeypat
         again.model.unlearn(kinds(again.model)[2][:1])  # which goes on from the note
 
 
+def test_a_snapshot_notes_nothing_behind_an_end_that_is_not_whole(workspace, monkeypatch):
+    """It may be damage, of which a note would leave nothing but the loss."""
+    monkeypatch.setenv("XDG_STATE_HOME", os.devnull)  # where nobody remembers
+    with Workspace.open(workspace.folder, read_only=True) as reader:
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
+        workspace.close()
+        path = history_in(workspace.folder)
+        content = bytearray(path.read_bytes())
+        content[-40] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(WorkspaceError, match=r"end of .* is not whole.* Nothing was changed"):
+            reader.record_export("onnx", "model.onnx", reader.model)
+    assert path.read_bytes() == content
+
+
 def test_a_snapshot_waits_for_one_who_works(workspace):
     with Workspace.open(workspace.folder, read_only=True) as reader:
         threading.Timer(0.5, workspace.close).start()

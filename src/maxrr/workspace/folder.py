@@ -53,11 +53,10 @@ class Folder:
         Seconds to wait for another process that works in it.
     """
 
-    maps_large_tables = True  # instead of reading them into memory
-
     def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
         self.folder = Path(folder).absolute()  # whatever becomes the current folder later
         self.read_only, self.wait = read_only, wait
+        self.maps_large_tables = not read_only  # what others erase in the file is erased in a map, too
         names.check_private(self.folder)
         self.lock: Lock | None = None
         if not read_only:
@@ -416,6 +415,10 @@ def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> list[F
     try:
         history = History(path, key)
         frames = history.read()
+        if history.torn:  # a request that was never finished, or damage: who works there can tell
+            raise WorkspaceError(
+                f"the end of {path} is not whole: open the workspace to work in it, and try again. Nothing was changed"
+            )
         history.append(history.note(**said))
         return frames
     finally:

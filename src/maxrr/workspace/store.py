@@ -43,7 +43,6 @@ class Store(Folder):
     ) -> None:  # fmt: skip
         super().__init__(folder, read_only=read_only, wait=wait)
         self.signing = signing
-        self.maps_large_tables = not read_only
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
         self.kept: Fitted | None = None  # the model as it was committed last
 

@@ -324,8 +324,11 @@ class Workspace:
             fitted = model._fitted
             later = later_receipts(keeper.store, Path(newer), keys)
             later.require_of(fitted)
+            assert keeper.store.root is not None
+            known = {note.id for note in keeper.store.root.exports}  # of a catching up that was refused afterwards
             for note in later.exports:
-                keeper.store.note(export=asdict(note))
+                if note.id not in known:
+                    keeper.store.note(export=asdict(note))
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
             if not len(ids):
