@@ -213,7 +213,7 @@ def test_a_workspace_made_in_python_is_worked_on_there_if_it_cannot_tell_how_its
     for ended in (shell(*replay, code=1), shell(*replay, "--label", "state", code=2)):
         said = " ".join(ended.err.split())
         assert "was made in Python, and not told how its records are read" in said
-        assert "replay(receipt, workspace.model, records)" in said
+        assert "Workspace.open(folder, records=load_training)" in said
     source = how | {"encoding": encoding.to_json(), "split_by": "subject"}
     with Workspace.create(tmp_path / "told", MaxRR.on_features(), records, source=source) as workspace:
         workspace.model.unlearn(records.ids[0])

@@ -99,12 +99,26 @@ def test_a_snapshot_notes_nothing_behind_an_end_that_is_not_whole(workspace, mon
         workspace.model.unlearn(kinds(workspace.model)[2][:1])
         workspace.close()
         path = history_in(workspace.folder)
-        content = bytearray(path.read_bytes())
-        content[-40] ^= 1
-        path.write_bytes(content)
-        with pytest.raises(WorkspaceError, match=r"end of .* is not whole.* Nothing was changed"):
-            reader.record_export("onnx", "model.onnx", reader.model)
-    assert path.read_bytes() == content
+        written = path.read_bytes()
+        for content in (written[:-1], written[:-1] + bytes([written[-1] ^ 1])):
+            path.write_bytes(content)
+            with pytest.raises(WorkspaceError, match=r"history-.* (is not whole|is damaged).* Nothing was changed"):
+                reader.record_export("onnx", "model.onnx", reader.model)
+            assert path.read_bytes() == content
+
+
+def test_a_note_that_was_changed_is_damage(workspace):
+    """It changes no row and no file, by which a request that is missing is noticed."""
+    workspace.record_export("onnx", "model.onnx", workspace.model)
+    workspace.close()
+    path = history_in(workspace.folder)
+    content = path.read_bytes()
+    for place in (-1, -33, -60):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(WorkspaceError, match=r"history-.* is damaged"):
+            Workspace.open(workspace.folder)
 
 
 def test_a_snapshot_waits_for_one_who_works(workspace):

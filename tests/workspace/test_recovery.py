@@ -226,3 +226,18 @@ def test_what_can_be_erased_is_though_something_else_cannot(folder, records):
         assert multipliers
         assert found(wanted, folder)
         assert found(multipliers, folder) == set()  # the old heads are gone
+
+
+def test_what_was_erased_last_is_flushed_again_by_who_works_here_next(folder, monkeypatch):
+    """A flush that failed leaves zeros in memory that the device may not have, and nobody can tell."""
+    with Workspace.open(folder) as workspace:
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
+    flushed, fsync = [], os.fsync
+
+    def noted(descriptor):
+        flushed.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    Workspace.open(folder).close()
+    assert any("rows-" in path for path in flushed)

@@ -149,6 +149,9 @@ class Folder:
             if not self.is_locked:
                 found = self.read_rest(found, frames)
             self.owed = found.rows.owed(self.content)
+            if not self.read_only:  # a flush that failed leaves zeros here that the device may not have
+                last = next((frame.erased for frame in reversed(frames) if frame.erased), ())
+                self.owed = sorted({*self.owed, *found.rows.erased.intersection(last)})
             found.rows.check(self.folder, self.content)
             self.entries = self.read_entries(found, frames)
             self.facts, self.words = states.said_in(self.folder / found.file_of(HEADS), self.parts[HEADS])

@@ -25,6 +25,7 @@ from maxrr.workspace.rows import writable, write_at
 NAME = b"maxrr history "
 HEADER = NAME + b"1\n"
 HEAD, MAC = 8, 32  # bytes before and after a payload
+GAP = 64  # bytes: what a device writes in one go is longer, and no frame has as many zeros
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ class History:
         content, found, is_torn = memoryview(whole), list[Frame](), False
         for start, stop in frames_from(content, self.length):
             if not self.is_ours(content, start, stop):
+                if start == self.length > len(HEADER) and not has_gap(content[start:stop]):
+                    raise damaged(self.path, "its last frame is not what was written")
                 is_torn = True
             elif is_torn:  # and another one goes on from it, so that it was finished
                 raise damaged(self.path, "one of its frames is not what was written")
@@ -216,6 +219,11 @@ class History:
 def head_of(length: int) -> bytes:
     """What stands before a payload of this length."""
     return length.to_bytes(4, "little") + (length ^ 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def has_gap(frame: memoryview) -> bool:
+    """Whether a part of a whole frame may never have reached the device: where power was cut, that is zeros."""
+    return bytes(GAP) in bytes(frame)
 
 
 def check_header(path: Path, content: bytes) -> None:
