@@ -15,7 +15,7 @@ from maxrr.audit.roc import interval
 from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "lab" / "reproduction.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 TRAINING = ("audit.md", "scale.md", "serving.md", "training.md")  # which train many networks, or export them
 

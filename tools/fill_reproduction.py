@@ -1,4 +1,4 @@
-"""Put the numbers of results/ into docs/reproduction.md: `python tools/fill_reproduction.py`.
+"""Put the numbers of results/ into lab/reproduction.md: `python tools/fill_reproduction.py`.
 
 A table stands between two comments, of which the first says what it is made from:
 
@@ -25,7 +25,7 @@ from lab.names import readable
 from lab.parts import Kind, kind_of
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "reproduction.md"
+PAGE = ROOT / "lab" / "reproduction.md"
 REQUEST = ROOT / "benchmarks" / "shards_request.json"
 TABLE = re.compile(r"(<!-- (grid|lines|differences) (\S+)(?: ([^\n]*?))? -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 END = "<!-- end -->"

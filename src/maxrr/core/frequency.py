@@ -101,7 +101,7 @@ class MiddleCore(FrequencyCore):
     With cores of a third of Fashion-MNIST they gave more accurate models than the most frequent ones, by 0.5 points
     after 18 epochs, 0.3 after 36 and 0.7 after 72, and left 5 to 6 points fewer records free; than random ones, by 1.1
     points after 18 epochs. With cores of a third of a table it is 0.1 and 0.2 points, and 10 fewer free than the most
-    frequent ones leave (docs/reproduction.md). As for `FrequencyCore`, exactness holds given the core.
+    frequent ones leave (lab/reproduction.md). As for `FrequencyCore`, exactness holds given the core.
 
     Parameters
     ----------
