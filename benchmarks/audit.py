@@ -4,8 +4,9 @@
 
 For each core two requests of 1,000 records, drawn without looking at any model that is audited: core records, and
 records outside the core. Twenty models for each guarantee, and twenty to which nothing was done, are audited by the
-library's attacks and rule beside one pool of shadow models: 25 that have the records and 39 that do not. All networks
-have seeds of their own. Found-rates have 95 % intervals over the audited models; the pool is the same for all of them.
+library's attacks and rule, and by three more attacks that are made here, beside one pool of shadow models: 25 that have
+the records and 39 that do not. All networks have seeds of their own. Found-rates have 95 % intervals over the audited
+models; the pool is the same for all of them.
 """
 
 import argparse
@@ -25,12 +26,9 @@ from numpy.typing import NDArray
 from lab.heads import Heads
 from lab.lab import Features, Lab
 from lab.profiles import PROFILES
-from maxrr.audit.attacks import margins, membership
-from maxrr.audit.auditing import in_their_place
+from maxrr.audit.attacks import Evidence, Labels, Signals, View, lira, logit, margins
 from maxrr.audit.findings import is_found
 from maxrr.audit.roc import auc, interval, roc, tpr_at
-from maxrr.audit.scores import Evidence, Labels, Signals
-from maxrr.audit.shadows import View
 from maxrr.core import HashCore
 from maxrr.nets.seeding import stream
 from maxrr.parallel import Threads, single_threaded_blas
@@ -45,6 +43,49 @@ AUDITS = 12  # the stream below the seed that gives those of these models
 HEAD_ATTACKS = ("lira", "lira-logit", "rmia", "threshold", "loss")
 ATTACKS = (*HEAD_ATTACKS, "features", "probe")
 SAMPLE = 2_000  # retained records that the threshold attack compares with, and as many for the probe
+
+
+@dataclass(frozen=True, eq=False)
+class Seen(Signals):
+    """What the library's attacks look at, and more of these: logits less those of test records, and a probe's."""
+
+    logits: NDArray[np.float64] | None = None
+    probe: NDArray[np.float64] | None = None
+
+
+def scores_of(evidence: Evidence, attack: str, target: Seen, without: int | None = None) -> NDArray[np.float64]:
+    """Scores of a model and of the retrained ones, by an attack of the library or one of this benchmark."""
+    rows: list[Any] = [target, *evidence.retrained]
+    if attack == "loss":
+        return -np.stack([model.losses for model in rows])
+    if attack == "probe":
+        return np.stack([model.probe for model in rows])
+    if attack == "lira-logit":
+        seen: list[Any] = [model for number, model in enumerate(evidence.remembering) if number != without]
+        return lira(np.stack([model.logits for model in rows]), np.stack([model.logits for model in seen]))
+    return evidence.scores(attack, target, without)
+
+
+Labelled = tuple[NDArray[np.float64], NDArray[np.int64]]  # features (records × features), and labels
+RIDGE = 1e-3  # of the mean variance
+
+
+def membership(members: Labelled, others: Labelled, asked: Labelled) -> NDArray[np.float64]:
+    """What a linear probe says that learned to tell members from others, within each class; shape (records,)."""
+    X = np.vstack([members[0], others[0]])
+    labels = np.concatenate([members[1], others[1]])
+    side = np.repeat([1.0, -1.0], [len(members[1]), len(others[1])])
+    classes = np.unique(labels)
+    means = np.stack([X[labels == label].mean(axis=0) for label in classes])
+    X = X - means[np.searchsorted(classes, labels)]
+    side = side - side.mean()
+    scatter = X.T @ X
+    ridge = RIDGE * np.trace(scatter) / len(scatter) + np.finfo(float).tiny
+    weights = np.linalg.solve(scatter + ridge * np.eye(len(scatter)), X.T @ side)
+    nearest = np.minimum(np.searchsorted(classes, asked[1]), len(classes) - 1)
+    known = classes[nearest] == asked[1]  # a class without members has no mean of its own
+    centre = np.where(known[:, None], means[nearest], means.mean(axis=0))
+    return np.asarray((asked[0] - centre) @ weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +112,22 @@ class Request:
 
     def views(
         self, features: Sequence[Features], heads: Iterable[Heads], whole: Iterable[Heads] | None, has_them: bool
-    ) -> list[View]:  # fmt: skip
-        """What models say, a view each; `whole` are heads on the same extractors that have the records."""
+    ) -> list[Seen]:  # fmt: skip
+        """What attacks look at, of each model; `whole` are heads on the same extractors that have the records."""
         again: Sequence[Heads | None] = [None] * len(features) if whole is None else list(whole)
         models = zip(features, list(heads), again, strict=True)
         with single_threaded_blas():
             return list(Threads().map(lambda model: self.view(*model, has_them), models))
 
-    def view(self, features: Features, heads: Heads, whole: Heads | None, has_them: bool) -> View:
+    def view(self, features: Features, heads: Heads, whole: Heads | None, has_them: bool) -> Seen:
         lab, gone = self.lab, self.gone
         scores, test = heads.scores(features.training), heads.scores(features.test)
         fitted = np.ones(len(gone), dtype=bool) if has_them else ~gone
         scaling = fit_platt(scores[fitted], lab.training.labels[fitted], heads.classes)
         said = [scaling.probabilities(part) for part in (scores[gone], scores[self.sample], test)]
-        return View(*said, **({} if whole is None else self.probed(features, whole)))
+        signals = vars(Signals.of(View(*said), self.labels)) | ({} if whole is None else self.probed(features, whole))
+        logits = logit(said[0], self.labels.forgotten) - np.mean(logit(said[2], self.labels.test))
+        return Seen(**signals | {"logits": logits})
 
     def probed(self, features: Features, heads: Heads) -> dict[str, Any]:
         """What the extractor gives away, as `maxrr.audit.shadows` has it."""
@@ -100,7 +143,7 @@ class Request:
         return {"relearned": mine - level, "probe": probe}
 
 
-def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, list[Signals]]]:
+def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, list[Seen]]]:
     """Both requests to models with this core: what attacks see of each model, by request and kind."""
     some_core = lab.draw(core, min(1_000, len(core) // 4), 100 + number)
     some_others = lab.draw(lab.others(core), len(some_core), 200 + number)
@@ -127,20 +170,15 @@ def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, lis
     lab.tidy()
     return {
         "core records": {
-            "before": seen(inside, before), "kept": seen(inside, moved), "without": seen(inside, retrained),
+            "before": before, "kept": moved, "without": retrained,
         },
         "records outside the core": {
-            "before": seen(outside, outside_before), "without": seen(outside, refitted),
+            "before": outside_before, "without": refitted,
         },
     }  # fmt: skip
 
 
-def seen(request: Request, views: list[View]) -> list[Signals]:
-    """What attacks look at."""
-    return [Signals.of(view, request.labels) for view in views]
-
-
-def judged(found: dict[str, list[Signals]]) -> dict[str, Any]:
+def judged(found: dict[str, list[Seen]]) -> dict[str, Any]:
     """The first models are the pool, the others are audited."""
     before, without = found["before"], found["without"]
     audited = {"exact-refit": without[WITHOUT:]}
@@ -155,21 +193,21 @@ def judged(found: dict[str, list[Signals]]) -> dict[str, Any]:
 
 
 def rates(
-    attacks: Sequence[str], evidence: Evidence, before: list[Signals], audited: dict[str, list[Signals]]
+    attacks: Sequence[str], evidence: Evidence, before: list[Seen], audited: dict[str, list[Seen]]
 ) -> dict[str, Any]:  # fmt: skip
     """For each attack how many models of each guarantee are found, its power, and what it recognises."""
     found: dict[str, Any] = {"records": len(before[0].losses), "attacks": {}}
     for attack in attacks:
         facts: dict[str, Any] = {}
         for name, models in audited.items():
-            scores = [evidence.scores(attack, model) for model in models]
+            scores = [scores_of(evidence, attack, model) for model in models]
             curves = [roc(one[0], one[1:].ravel()) for one in scores]
             facts[name] = counted([evidence.counted(attack, one) for one in scores]) | {
                 "AUC": float(np.mean([auc(curve) for curve in curves])),
                 "TPR at 0.1 %": float(np.mean([tpr_at(curve, 0.001) for curve in curves])),
             }
         for name, models in (("power", evidence.remembering), ("at most", before)):
-            scores = in_their_place(evidence, attack, models)
+            scores = [scores_of(evidence, attack, model, number) for number, model in enumerate(models)]
             facts[name] = counted([evidence.counted(attack, one) for one in scores])
         found["attacks"][attack] = facts
     return found
@@ -183,13 +221,13 @@ def counted(scores: list[NDArray[np.float64]]) -> dict[str, Any]:
 # What was seen, on the disk: the attacks can be repeated without the networks
 
 
-def stored(found: dict[str, dict[str, list[Signals]]], path: Path) -> None:
+def stored(found: dict[str, dict[str, list[Seen]]], path: Path) -> None:
     content: dict[str, Any] = {ABOUT: json.dumps(here())}
     for request, kinds in found.items():
         for kind, models in kinds.items():
-            for part in fields(Signals):
+            for part in fields(Seen):
                 values = [getattr(model, part.name) for model in models]
-                if values[0] is not None and part.name not in ("entropies", "modified_entropies"):
+                if values[0] is not None:
                     content[f"{request}/{kind}/{part.name}"] = np.asarray(values, dtype=np.float32)
     np.savez_compressed(path, **content)
 
@@ -211,16 +249,16 @@ def made(path: Path | None) -> dict[str, str]:
         return dict(json.loads(str(content[ABOUT])))
 
 
-def read(path: Path) -> dict[str, dict[str, list[Signals]]]:
-    found: dict[str, dict[str, list[Signals]]] = {}
+def read(path: Path) -> dict[str, dict[str, list[Seen]]]:
+    found: dict[str, dict[str, list[Seen]]] = {}
     with np.load(path, allow_pickle=False) as content:
         values = {name: content[name].astype(float) for name in content.files if name != ABOUT}
     for place in sorted({name.rpartition("/")[0] for name in values}):
         request, _, kind = place.partition("/")
-        mine = {part.name: values.get(f"{place}/{part.name}") for part in fields(Signals)}
+        mine = {part.name: values.get(f"{place}/{part.name}") for part in fields(Seen)}
         models = len(mine["losses"])  # type: ignore[arg-type]
         found.setdefault(request, {})[kind] = [
-            Signals(**{name: None if many is None else many[row] for name, many in mine.items()})  # type: ignore[arg-type]
+            Seen(**{name: None if many is None else many[row] for name, many in mine.items()})  # type: ignore[arg-type]
             for row in range(models)
         ]
     return found

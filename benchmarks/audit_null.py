@@ -48,9 +48,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maxrr.audit.auditing import in_their_place, labels_of
+from maxrr.audit.attacks import Labels, Signals
+from maxrr.audit.auditing import evidence_of, in_their_place, labels_of
 from maxrr.audit.case import make_case
-from maxrr.audit.comparison_models import Maker
 from maxrr.audit.findings import (
     ALPHA,
     FOUND,
@@ -63,8 +63,7 @@ from maxrr.audit.findings import (
     rank_of_first,
 )
 from maxrr.audit.roc import interval
-from maxrr.audit.scores import Evidence, Labels, Signals
-from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, ShadowCounts, Shadows
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Maker, Shadows, shadow_models, with_and_without
 from maxrr.core import Choice, HashCore, rank
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, Recipe, embed, split, train
@@ -251,18 +250,16 @@ def judged(
 ) -> dict[str, Any]:
     """What an audit says of the model, and of those that lie."""
     case = make_case(model, receipt, forgotten, test)
-    shadows, labels = Shadows(case, "cpu", None, None), labels_of(case)
-    views = ShadowCounts.of(SHADOWS, case.touches_core).make(shadows)
-    seen = {kind: [Signals.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
-    evidence = Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED])
+    shadows, labels = Shadows(case, "cpu"), labels_of(case)
+    evidence, before = evidence_of(case, shadows.views(shadow_models(case, *with_and_without(SHADOWS))))
     theirs = in_their_place(evidence, "lira", evidence.remembering)
-    whole = in_their_place(evidence, "lira", seen[BEFORE])
+    whole = in_their_place(evidence, "lira", before)
     targets = {"honest": Signals.of(shadows.said(model), labels)}
     if situation.lies:
         targets |= liars(shadows.maker, labels, np.random.default_rng([seed, 1]))
     told: dict[str, Any] = {}
     for name, target in targets.items():
-        finding = decide("lira", evidence.scores("lira", target), theirs, whole)
+        finding = decide(evidence.scores("lira", target), theirs, whole)
         told[name] = {"p": finding.p_value, "high": finding.high, "low": finding.low, "words": finding.words}
     power = {name: of.rate for name, of in finding.power.items()}  # the same for all
     former = float(np.mean([rank_of_first(scores).high <= ALPHA + 1e-12 for scores in theirs]))

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from audit_null import HASH, fitted, liars, pixels
 from circumstances import circumstances
-from maxrr.audit.attacks import lira_online
+from maxrr.audit.attacks import Signals, lira
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.findings import ALPHA, beside_others, oddness
-from maxrr.audit.scores import SIGNALS, Signals
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows
 
 Floats = NDArray[np.float64]
@@ -59,7 +58,7 @@ def signals() -> dict[str, Floats]:
     ids = np.sort(random.choice(model.core_.ids, FORGOTTEN, replace=False))
     receipt = model.unlearn(ids, core_policy="retrain")
     case = make_case(model, receipt, records.training.select(ids), records.test)
-    maker, labels = Shadows(case, "cpu", None, None).maker, labels_of(case)
+    maker, labels = Shadows(case, "cpu").maker, labels_of(case)
 
     def made(core: str, kind: str, first: int, count: int) -> list[Signals]:
         seeds = range(SEED + first, SEED + first + count)
@@ -70,7 +69,7 @@ def signals() -> dict[str, Floats]:
     for number in range(OTHERS):
         for name, lie in liars(maker, labels, np.random.default_rng([SEED, number])).items():
             found.setdefault(name, []).append(lie)
-    return {name: np.stack([SIGNALS["lira"](one) for one in models]) for name, models in found.items()}
+    return {name: np.stack([one.above_test for one in models]) for name, models in found.items()}
 
 
 def main() -> None:
@@ -86,7 +85,7 @@ def main() -> None:
         seen = kept[random.choice(OTHERS, 25, replace=False)]
         for name, models in of.items():
             target = retrained[0] if name == "honest" else models[random.integers(len(models))]
-            scores = lira_online(np.vstack([target, retrained[1:]]), seen)
+            scores = lira(np.vstack([target, retrained[1:]]), seen)
             for statistic, function in STATISTICS.items():
                 odd = function(scores)
                 hits[statistic][name] += int(1 + np.sum(odd[1:] >= odd[0]) <= ALPHA * len(odd) + 1e-9)

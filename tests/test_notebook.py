@@ -9,7 +9,6 @@ import pytest
 import sklearn
 
 from maxrr.audit import AuditPlan, AuditReport
-from maxrr.audit.planning import AuditWork
 from maxrr.data import Dataset
 from maxrr.unlearning import Replay
 from maxrr.workspace.status import Status
@@ -39,15 +38,13 @@ def shown():
     things = {
         "model": model, "plan": plan, "refused": refused,
         "receipt": receipt, "replay": found, "report": report, "finding": report.finding,
-        "status": status, "work": AuditWork(32, 32, 1, 2.5),
-        "audit plan": AuditPlan(2, 1.0, {32: 0.5}, {32: 35}, {32: 10.0}),
+        "status": status,
+        "audit plan": AuditPlan({32: 0.5}, {32: 10.0}),
     }  # fmt: skip
     return {name: (thing._repr_html_(), str(thing)) for name, thing in things.items()}, model._fitted.key
 
 
-@pytest.mark.parametrize(
-    "kind", ["plan", "refused", "receipt", "replay", "report", "finding", "status", "work", "audit plan"]
-)
+@pytest.mark.parametrize("kind", ["plan", "refused", "receipt", "replay", "report", "finding", "status", "audit plan"])
 def test_it_is_what_print_says_and_runs_nothing(kind):
     html, text = shown()[0][kind]
     assert html == f"<pre>{escape(text)}</pre>"
@@ -55,7 +52,7 @@ def test_it_is_what_print_says_and_runs_nothing(kind):
     assert HOSTILE not in html
 
 
-@pytest.mark.parametrize("kind", ["model", "plan", "receipt", "status", "work"])
+@pytest.mark.parametrize("kind", ["model", "plan", "receipt", "status"])
 def test_it_names_nobody_and_shows_no_key(kind):
     text, key = "".join(shown()[0][kind]), shown()[1]
     assert not [name for name in NAMES if name in text]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from maxrr.audit.attacks import Evidence, Signals, View
 from maxrr.audit.auditing import labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.findings import decide
-from maxrr.audit.scores import Evidence, Signals
-from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, View, shadow_seeds
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, shadow_seeds
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP, split, train
@@ -143,14 +143,14 @@ def made_up(random, labels, sure=0.0):
     """What a model says that is so much surer of the forgotten records."""
     return View(
         probabilities(random, labels.forgotten, sure), probabilities(random, labels.retained),
-        probabilities(random, labels.test), *random.normal(sure, size=(2, len(labels.forgotten))),
+        probabilities(random, labels.test), random.normal(sure, size=(2, len(labels.forgotten))).mean(axis=0),
     )  # fmt: skip
 
 
 def constant(labels):
     """What a model says that says the same of everybody."""
     parts = (np.full((len(part), CLASSES), 1 / CLASSES) for part in (labels.forgotten, labels.retained, labels.test))
-    return View(*parts, np.zeros(len(labels.forgotten)), np.zeros(len(labels.forgotten)))
+    return View(*parts, np.zeros(len(labels.forgotten)))
 
 
 # Findings on many models, for less than an audit of each takes
@@ -159,12 +159,10 @@ def constant(labels):
 def shadows_of(now, had=6, retrained=24):
     """Shadow models of a request, as an audit makes them, and their maker."""
     case = make_case(*now)
-    maker, seed = Shadows(case, "cpu", None, None), case.fitted.blueprint.seed
+    maker, seed = Shadows(case, "cpu"), case.fitted.blueprint.seed
     remembering = KEPT if case.touches_core else BEFORE
-    views = {
-        kind: [view for _, _, view in maker.views((kind,), shadow_seeds(seed, count, purpose))]
-        for kind, count, purpose in ((remembering, had, "with"), (RETRAINED, retrained, "without"))
-    }
+    kinds = ((remembering, had, "with"), (RETRAINED, retrained, "without"))
+    views = maker.views([((kind,), shadow_seeds(seed, count, purpose)) for kind, count, purpose in kinds])
     return evidence_of(views[remembering], views[RETRAINED], labels_of(case)), maker
 
 
@@ -176,4 +174,4 @@ def evidence_of(remembering, retrained, labels):
 def finding_on(view, evidence, labels):
     """By the rule of the audit, but for its power."""
     found = evidence.scores("lira", Signals.of(view, labels))
-    return decide("lira", found, [found], [found])
+    return decide(found, [found], [found])

@@ -200,10 +200,6 @@ def test_a_class_that_is_forgotten_may_be_missing_in_the_test_records():
         ({"shadows": FEW - 1}, "8 shadow models or more, not 7"),
         ({"shadows": 0}, "not 0"),
         ({"shadows": -8}, "not -8"),
-        ({"attacks": ()}, "attacks are threshold, lira, rmia"),
-        ({"attacks": ("lira", "telepathy")}, "not telepathy"),
-        ({"attacks": "lira"}, "a list of different names, not 'lira'"),
-        ({"attacks": ("lira", "rmia", "lira")}, "different names"),
     ],
 )
 def test_settings_that_will_not_do(request_, settings, words):

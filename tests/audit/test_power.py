@@ -1,5 +1,7 @@
 """The power that is told: of mixtures of models that kept the records and models that did not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from maxrr.audit.findings import (
     RELABELLED,
     SHARES,
     Power,
-    least_found,
+    decide,
     mixture,
     power_by_alternative,
 )
@@ -92,12 +94,15 @@ def test_the_opposite_of_verdicts_is_a_verdict():
 
 def test_the_least_share_is_one_above_which_all_are_found():
     def told(*rates):
-        return {name: Power(rate, 25, 0.0, 1.0) for name, rate in zip(SHARES, rates, strict=True)}
+        power = {name: Power(rate, 25, 0.0, 1.0) for name, rate in zip(SHARES, rates, strict=True)}
+        return replace(decide(scores, [scores], [scores]), power=power).least
 
-    assert least_found(told(0.1, 0.5, 0.8, 1.0)) == "50 % kept"
-    assert least_found(told(0.9, 0.5, 0.8, 1.0)) == "50 % kept"
-    assert least_found(told(0.9, 0.9, 0.9, 0.9)) == "10 % kept"
-    assert least_found(told(0.0, 0.9, 0.9, 0.79)) is None
+    scores = remembering(0.0)[0]
+
+    assert told(0.1, 0.5, 0.8, 1.0) == "50 % kept"
+    assert told(0.9, 0.5, 0.8, 1.0) == "50 % kept"
+    assert told(0.9, 0.9, 0.9, 0.9) == "10 % kept"
+    assert told(0.0, 0.9, 0.9, 0.79) is None
 
 
 def test_the_interval_is_for_the_models_not_for_their_mixtures():

@@ -7,8 +7,8 @@ import pytest
 
 from maxrr.audit import audit
 from maxrr.audit.case import make_case
-from maxrr.audit.shadows import BEFORE, KEPT, ON_ALL, RETRAINED, ShadowCounts, Shadows, shadow_seeds
-from maxrr.core import FullCore, HashCore
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, shadow_models, shadow_seeds, with_and_without
+from maxrr.core import HashCore
 from maxrr.nets import embed
 from maxrr.unlearning import blueprint as blueprint_module
 from tests.audit.problems import CLASSES, FEW, SHARDED, TEST, TRAINING, asked, contents, core, fitted
@@ -20,11 +20,11 @@ PARTS = ("forgotten", "retained", "test")
 NOT_CORE = np.setdiff1d(TRAINING.ids, core())
 CORE_IDS, OTHER_IDS = core()[[1, 3, 5]], NOT_CORE[:4]
 HAD = 4  # of FEW shadow models
-VIEWS = FEW + HAD + 3  # of an audit of core records
+VIEWS = FEW + HAD + 2  # of an audit of core records
 
 
 def makes(now, folder=None):
-    return Shadows(make_case(*now), "cpu", folder, None)
+    return Shadows(make_case(*now), "cpu", folder)
 
 
 def never_saw(now, view):
@@ -53,8 +53,8 @@ def test_no_model_has_a_twin(ids):
     case = make_case(*asked(ids))
     seeds = [
         seed
-        for pilot in (False, True)
-        for _, some in ShadowCounts.of(100, case.touches_core).wanted(case, pilot)
+        for pilot in ("", "pilot ")
+        for _, some in shadow_models(case, *with_and_without(100), pilot)
         for seed in some
     ]  # fmt: skip
     assert len({SEED, *seeds}) == 1 + 200
@@ -67,17 +67,16 @@ def test_equal_models_fitted_with_and_without_the_records(ids):
     """By a core that is decided for each record by itself: the naive oracle is to fit anew."""
     now = asked(ids)
     seeds = shadow_seeds(SEED, 2)
-    found = {(seed, kind): view for seed, kind, view in makes(now).views((BEFORE, RETRAINED), seeds)}
-    assert len(found) == 4
-    for seed in seeds:
+    found = makes(now).views([((BEFORE, RETRAINED), seeds)])
+    for number, seed in enumerate(seeds):
         for kind, records in ((BEFORE, TRAINING), (RETRAINED, TRAINING.without(ids))):
             model = fresh(HashCore(0.5, key="house"), records, seed=seed).fit(records)
-            never_saw(now, found[seed, kind])(model)
+            never_saw(now, found[kind][number])(model)
 
 
 def test_one_that_kept_them_in_the_extractor_is_the_model_after_a_refit_of_the_head():
     now = asked(CORE_IDS)
-    ((_, _, view),) = makes(now).views((KEPT,), [7])
+    (view,) = makes(now).views([((KEPT,), [7])])[KEPT]
     model = fresh(HashCore(0.5, key="house"), TRAINING, seed=7).fit(TRAINING)
     model.unlearn(CORE_IDS, core_policy="keep-extractor")
     never_saw(now, view)(model)
@@ -85,12 +84,11 @@ def test_one_that_kept_them_in_the_extractor_is_the_model_after_a_refit_of_the_h
 
 def test_rebuilt_ones_have_the_recorded_seed():
     now = asked(CORE_IDS)
-    found = makes(now).rebuilt()
+    maker = makes(now)
+    found = maker.views([maker.again])
     retained = TRAINING.without(CORE_IDS)
-    assert set(found) == {BEFORE, RETRAINED, ON_ALL}
-    never_saw(now, found[BEFORE])(fitted())
-    never_saw(now, found[RETRAINED])(fresh(HashCore(0.5, key="house"), retained).fit(retained))
-    never_saw(now, found[ON_ALL])(fresh(FullCore(), retained).fit(retained))
+    never_saw(now, found[BEFORE][0])(fitted())
+    never_saw(now, found[RETRAINED][0])(fresh(HashCore(0.5, key="house"), retained).fit(retained))
 
 
 def test_of_a_core_in_shards_each_has_an_extractor_for_every_seed():
@@ -98,20 +96,21 @@ def test_of_a_core_in_shards_each_has_an_extractor_for_every_seed():
     ids = core("shards")[[1, 3]]
     now = asked(ids, "shards", core_policy="retrain")
     retained, seed = TRAINING.without(ids), shadow_seeds(SEED, 1)[0]
-    found = {kind: view for _, kind, view in makes(now).views((BEFORE, RETRAINED), [seed])}
+    maker = makes(now)
+    found = maker.views([((BEFORE, RETRAINED), [seed])])
     for kind, records in ((BEFORE, TRAINING), (RETRAINED, retained)):
-        never_saw(now, found[kind])(fresh(SHARDED, records, seed=seed).fit(records))
-    rebuilt = makes(now).rebuilt()
-    never_saw(now, rebuilt[BEFORE])(fitted("shards"))
-    never_saw(now, rebuilt[RETRAINED])(now.model)
-    never_saw(now, rebuilt[RETRAINED])(fresh(SHARDED, retained).fit(retained))
+        never_saw(now, found[kind][0])(fresh(SHARDED, records, seed=seed).fit(records))
+    rebuilt = maker.views([maker.again])
+    never_saw(now, rebuilt[BEFORE][0])(fitted("shards"))
+    never_saw(now, rebuilt[RETRAINED][0])(now.model)
+    never_saw(now, rebuilt[RETRAINED][0])(fresh(SHARDED, retained).fit(retained))
 
 
 def test_an_audit_of_a_core_in_shards():
     now = asked(core("shards")[[1, 3]], "shards", core_policy="retrain")
     found = audit(*now, shadows=FEW)
     assert contents(found) == contents(audit(*now, shadows=FEW))
-    assert (found.with_records + found.retrained, found.guarantee) == (FEW, "exact-retrain")
+    assert (found.finding.at_most.models + found.finding.retrained, found.guarantee) == (FEW, "exact-retrain")
     for said in found.attacks.values():  # of the same model
         assert said["after"].statistic == said["retrained"].statistic
 
@@ -125,13 +124,13 @@ def test_a_class_that_is_gone_has_a_column_of_zeros():
     ids = TRAINING.ids[TRAINING.labels == 1]
     now = asked(ids, core_policy="retrain")
     maker = makes(now)
-    views = {kind: view for _, kind, view in maker.views((BEFORE, RETRAINED), shadow_seeds(SEED, 1))}
-    for view in (views[RETRAINED], maker.own(now.model)):
+    views = maker.views([((BEFORE, RETRAINED), shadow_seeds(SEED, 1))])
+    for view in (views[RETRAINED][0], maker.own(now.model)):
         for part in PARTS:
             assert getattr(view, part).shape[1] == CLASSES
             assert not getattr(view, part)[:, 1].any()
             np.testing.assert_allclose(getattr(view, part).sum(axis=1), 1.0, atol=1e-9)
-    assert views[BEFORE].forgotten[:, 1].mean() > 0.5
+    assert views[BEFORE][0].forgotten[:, 1].mean() > 0.5
 
 
 # On a disk
@@ -180,7 +179,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch, stop):
     counting = Counting(monkeypatch)
     audit(*now, shadows=FEW, folder=folder, progress=counting)
     assert not kept & {(kind, str(seed)) for seed, kind in counting.made}
-    assert len(counting.trained) == FEW - stop + 3  # the last by the model's own seed
+    assert len(counting.trained) == FEW - stop + 2  # the last by the model's own seed
     assert len(counting.made) == VIEWS - len(kept)
 
 
@@ -192,7 +191,7 @@ def test_models_that_share_an_extractor_train_it_once(tmp_path, monkeypatch, sto
     assert len(list(folder.rglob("*.npz"))) == stop
     counting = Counting(monkeypatch)
     audit(*now, shadows=FEW, folder=folder, progress=counting)
-    assert len(counting.trained) == FEW - stop + 2
+    assert len(counting.trained) == FEW - stop + 1
 
 
 def test_views_hold_nothing_of_the_records(tmp_path, monkeypatch):
@@ -214,7 +213,7 @@ def test_views_hold_nothing_of_the_records(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert [content for content in wanted if content in found] == []
     some = np.load(files[0])
-    assert set(some.files) == {*PARTS, "relearned", "probe"}
+    assert set(some.files) == {*PARTS, "relearned"}
     assert all(((some[part] >= 0) & (some[part] <= 1)).all() for part in PARTS)
 
 
@@ -250,7 +249,7 @@ def test_more_shadows_begin_with_those_that_are_there(tmp_path, monkeypatch):
     interrupted(now, folder, monkeypatch, 8)
     counting = Counting(monkeypatch)
     audit(*now, shadows=FEW + 4, folder=folder, progress=counting)
-    assert len(counting.made) == 4 + 3
+    assert len(counting.made) == 4 + 2
 
 
 def test_nothing_is_written_without_a_folder(tmp_path, monkeypatch):

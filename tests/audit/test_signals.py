@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxrr.audit.attacks import FLOOR, cross_entropy, entropy, logit, modified_entropy
+from maxrr.audit.attacks import FLOOR, cross_entropy, logit
 
 cases = settings(deadline=None, derandomize=True)
-LABELLED = [cross_entropy, logit, modified_entropy]
+LABELLED = [cross_entropy, logit]
 
 
 @st.composite
@@ -27,12 +27,8 @@ def problems(draw):
 def test_equal_the_formulas(problem):
     p, labels = problem
     for i, y in enumerate(labels):
-        others = [k for k in range(p.shape[1]) if k != y]
         assert cross_entropy(p, labels)[i] == pytest.approx(-math.log(p[i, y]), abs=1e-12)
         assert logit(p, labels)[i] == pytest.approx(math.log(p[i, y] / (1 - p[i, y])), abs=1e-12)
-        assert entropy(p)[i] == pytest.approx(-sum(q * math.log(q) for q in p[i]), abs=1e-12)
-        modified = -(1 - p[i, y]) * math.log(p[i, y]) - sum(p[i, k] * math.log(1 - p[i, k]) for k in others)
-        assert modified_entropy(p, labels)[i] == pytest.approx(modified, abs=1e-12)
 
 
 @cases
@@ -43,22 +39,18 @@ def test_a_record_is_judged_by_itself(problem, random):
     for signal in LABELLED:
         assert signal(p[order], labels[order]).tobytes() == signal(p, labels)[order].tobytes()
         assert signal(p[-1:], labels[-1:]).tobytes() == signal(p, labels)[-1:].tobytes()
-    assert entropy(p[order]).tobytes() == entropy(p)[order].tobytes()
 
 
 def test_certainty_stays_finite():
     p, labels = [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], [0, 1]
     np.testing.assert_allclose(logit(p, labels), [-math.log(FLOOR), math.log(FLOOR)])
     np.testing.assert_allclose(cross_entropy(p, labels), [0.0, -math.log(FLOOR)], atol=1e-40)
-    np.testing.assert_allclose(modified_entropy(p, labels), [0.0, -2 * math.log(FLOOR)], atol=1e-40)
-    np.testing.assert_array_equal(entropy(p), [0.0, 0.0])
 
 
 def test_records_are_told_apart_where_their_probability_rounds_to_one():
     p = [[1.0, tiny] for tiny in (1e-17, 1e-25, 1e-40)]
     np.testing.assert_allclose(cross_entropy(p, [0, 0, 0]), [1e-17, 1e-25, 1e-40])
     np.testing.assert_allclose(logit(p, [0, 0, 0]), [math.log(1e17), math.log(1e25), math.log(1e40)])
-    np.testing.assert_allclose(modified_entropy(p, [1, 1, 1]), -2 * np.log([1e-17, 1e-25, 1e-40]))
 
 
 def test_float32_probabilities_will_do():
@@ -75,10 +67,9 @@ def test_float32_probabilities_will_do():
         ([[math.nan, 1.0]], [0], "finite"),
         ([[1.0]], [0], "two classes or more"),
         (np.empty((0, 2)), [], "not be empty"),
-        ([[0.5, 0.5]], [2], "from 0 to 1, got 2"),
+        ([[0.5, 0.5]], [2], "from 0 to 1"),
         ([[0.5, 0.5]], [-1], "from 0 to 1"),
-        ([[0.5, 0.5]], [0.0], "indices of columns"),
-        ([[0.5, 0.5]], [0, 1], "1 indices"),
+        ([[0.5, 0.5]], [0, 1], "1 numbers"),
     ],
 )
 def test_refused(p, labels, message):

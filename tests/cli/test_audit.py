@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 import maxrr.audit
-from maxrr.audit import AuditReport, audit_statement, auditing
+from maxrr.audit import AuditReport, auditing
 from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
 from maxrr.data import load
 from maxrr.data.train_test import is_test
-from maxrr.evidence import Envelope, make_key
 from maxrr.parallel import Ray
 from maxrr.report import is_report
-from maxrr.unlearning import HandedReceipt, Receipt
+from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, copy_and_unlearn, receipt_file
 from tests.workspace.problems import as_in_memory
@@ -78,26 +77,20 @@ def without_times(path: Path) -> dict[str, Any]:
 
 def test_a_page_for_people_and_json_for_programs(shell: Shell, answered: Path, temporary: Path) -> None:
     shown = shell("audit", answered, 1, *FEW, code=5)
-    assert re.search(
-        r"Training 11 networks, in about [^:]+: 4 with the records, 4 without, and 3 again with the recorded seed\.",
-        shown.out,
-    )
     assert "finding  not enough evidence (4 retrained models can never show anything" in shown.out
     assert "receipt  1, approximate-refit, 3 records" in shown.out
     starts = [line.split()[0] for line in shown.out.splitlines() if line]
-    assert starts[starts.index("attack") + 2 :][:5] == ["threshold", "lira", "rmia", "features", "probe"]
+    assert starts[starts.index("attack") + 2 :][:4] == ["threshold", "lira", "rmia", "features"]
     assert "audit-1.html" in shown.out
     assert is_report(Path("audit-1.html").read_text(encoding="utf-8"))
     assert json.loads(Path("audit-1.json").read_text(encoding="utf-8"))["records"] == 3
-    assert "models: 11/11" in shown.err
+    assert "models: 10/10" in shown.err
     assert list(temporary.iterdir()) == []
 
 
 def test_on_a_cluster(shell: Shell, answered: Path, heard: list[dict[str, Any]]) -> None:
-    """How long it takes there is not known here."""
-    shown = shell("audit", answered, 1, "--engine", "ray://head:10001", code=5)
+    shell("audit", answered, 1, "--engine", "ray://head:10001", code=5)
     assert heard[0]["engine"] == Ray("ray://head:10001")
-    assert "Training 67 networks: 25 with the records" in shown.out
     shell("audit", answered, 1, "--engine", "local", code=5)
     assert heard[1]["engine"] is None
 
@@ -150,9 +143,9 @@ def test_other_test_records(
 
 def test_options_reach_the_audit(shell: Shell, answered: Path, heard: list[dict[str, Any]], temporary: Path) -> None:
     receipt = receipt_file(answered, 1)
-    shell("audit", answered, receipt, "--attack", "lira, loss", "--shadows", 12, "--device", "cpu", code=5)
+    shell("audit", answered, receipt, "--shadows", 12, "--device", "cpu", code=5)
     (call,) = heard
-    assert (call["attacks"], call["shadows"], call["device"]) == (["lira", "loss"], 12, "cpu")
+    assert (call["shadows"], call["device"]) == (12, "cpu")
     assert call["receipt"] == Receipt.from_json(receipt.read_text(encoding="utf-8"))
     assert call["folder"].parent == temporary
     assert (call["folder"].stat().st_mode & 0o777) == 0o700
@@ -182,8 +175,6 @@ def test_what_is_not_of_an_earlier_audit_stays(shell: Shell, answered: Path, hea
 
 
 def test_wrong_options(shell: Shell, answered: Path) -> None:
-    assert "attacks are threshold, lira" in shell("audit", answered, 1, "--attack", "guess", code=1).err
-    assert "8 shadow models or more, not 3" in shell("audit", answered, 1, "--shadows", 3, code=1).err
     assert "no receipt 2: it has 1" in shell("audit", answered, 2, code=1).err
     assert list(Path().iterdir()) == []
 
@@ -199,7 +190,7 @@ def test_an_interrupted_audit_goes_on(
         said = shell("audit", answered, 1, *FEW, code=130).err
     assert "the same command goes on with the models that it has made" in said
     kept = list(temporary.rglob("*.npz"))
-    assert len(kept) == 8 + 4 + 3  # models with the records also with a head without them
+    assert len(kept) == 8 + 4 + 2  # models with the records also with a head without them
     again = shell("audit", answered, 1, *FEW, code=5)
     assert "training" not in again.err
     assert list(temporary.rglob("*.npz")) == []
@@ -238,9 +229,9 @@ def test_test_records_that_were_not_set_aside_are_a_caveat(shell: Shell, answere
     header, *lines = visits_csv.read_text().splitlines()
     aside = [line for line in lines if is_test(np.array([line.split(",")[0]]))[0]]
     Path("chosen.csv").write_text("\n".join([header, *aside[1:]]))
-    own = shell("audit", answered, 1, *FEW, "--attack", "loss", "--out", "one.html", code=5)
+    own = shell("audit", answered, 1, *FEW, "--out", "one.html", code=5)
     assert "not those that were set aside" not in own.out
-    other = shell("audit", answered, 1, *FEW, "--attack", "loss", "--test", "chosen.csv", "--out", "two.html", code=5)
+    other = shell("audit", answered, 1, *FEW, "--test", "chosen.csv", "--out", "two.html", code=5)
     said = f"set aside when the model was fitted: {len(aside)} were, and these {len(aside) - 1}"
     assert re.search(r"but +the test records are not those that were", other.out)
     assert said in " ".join(other.out.split())
@@ -261,7 +252,7 @@ def test_a_whole_class_that_is_forgotten_can_be_audited(shell: Shell, tmp_path: 
     training = load("kinds.csv")[0].ids
     Path("gone.txt").write_text("\n".join(np.intersect1d(gone, training)))
     shell("unlearn", folder, "--ids-file", "gone.txt", "--policy", "keep-extractor", "--yes")
-    (caveat,) = shell("audit", folder, 1, *FEW, "--attack", "lira", "--json", code=5).json["caveats"]
+    (caveat,) = shell("audit", folder, 1, *FEW, "--json", code=5).json["caveats"]
     assert caveat.startswith("the class k1 is gone: retrained models say the same of all its records")
 
 
@@ -270,7 +261,7 @@ def test_a_second_audit_of_a_receipt_is_told(
 ) -> None:
     """One that was interrupted counts once, when it has come to its finding; a plan does not count."""
     folder = copy_and_unlearn(fitted_visits, tmp_path, ("--ids", GONE[0], "--policy", "keep-extractor"))
-    options = ("audit", folder, 1, *FEW, "--attack", "loss")
+    options = ("audit", folder, 1, *FEW)
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -295,16 +286,11 @@ def test_the_report_of_another_audit_is_not_written_over(shell: Shell, answered:
     Path("audit-1.json").write_text(json.dumps(found | {"model_hash": "0" * 64}), encoding="utf-8")
     said = shell("audit", answered, 1, *FEW, code=1)
     assert "audit-1.html is there already, and is not of an earlier audit of this receipt" in said.err
-    assert "Training" not in said.out
 
 
-@pytest.mark.parametrize(("option", "value"), [("--shadows", "3"), ("--attack", "lyra"), ("--attack", "")])
 @pytest.mark.parametrize("plan", [(), ("--plan",)])
-def test_wrong_options_are_refused_before_any_work(
-    shell: Shell, answered: Path, option: str, value: str, plan: tuple[str, ...]
-) -> None:
-    said = shell("audit", answered, 1, option, value, *plan, code=1)
-    assert (said.out, said.err.count("\n")) == ("", 1)
+def test_too_few_models_are_refused_before_any_work(shell: Shell, answered: Path, plan: tuple[str, ...]) -> None:
+    assert shell("audit", answered, 1, "--shadows", "3", *plan, code=2).out == ""
 
 
 def test_how_many_models_it_takes(
@@ -323,24 +309,9 @@ def test_how_many_models_it_takes(
     assert "power to be expected" in shown.out
     assert "models: 24/24" in shown.err
     found = shell("audit", answered, 1, "--plan", "--json").json
-    assert found["records"] == 3
-    assert list(found["power"]) == list(found["networks"]) == ["32", "64", "100", "164", "256"]
+    assert list(found["power"]) == list(found["seconds"]) == ["32", "64", "100", "164", "256"]
     assert not list(Path.cwd().iterdir())
     assert not list(temporary.iterdir())
-
-
-@pytest.mark.usefixtures("heard")
-def test_an_audit_is_signed_as_its_report(shell: Shell, answered: Path, audited: AuditReport) -> None:
-    key, receipt = make_key("key.pem"), receipt_file(answered, 1)
-    sign = ("--statement", "signed.json", "--key", "key.pem")
-    assert key.public.id in shell("audit", answered, 1, *sign, code=5).out
-    shell("audit", answered, 1, *sign, "--json", code=5)
-    handed = HandedReceipt.from_bytes(receipt.read_bytes())
-    statement = Envelope.from_bytes(Path("signed.json").read_bytes()).verify([key.public])
-    assert statement == audit_statement(audited, handed)
-    assert statement.predicate == json.loads(audited.to_json())
-    verify = ("receipt", "verify", receipt, "--statement", "signed.json", "--key", "key.pub")
-    assert f"is a signed audit of it, with the result: {audited.finding}" in shell(*verify, code=4).out  # no receipt is
 
 
 @pytest.mark.usefixtures("heard")

@@ -14,7 +14,7 @@ import pytest
 
 import maxrr.audit
 from maxrr import serving
-from maxrr.audit import AuditReport, audit_statement
+from maxrr.audit import AuditReport
 from maxrr.cli import app, demo
 from maxrr.evidence import Envelope, SigningKey
 from maxrr.report import audit_page
@@ -52,9 +52,6 @@ OUTPUTS = {
     ),
     "bundle place": Output(lambda made, out: ("bundle", made / "ws", out), ("model.bundle",)),
     "audit out": Output(lambda made, out: ("audit", made / "ws", 1, "--out", out), name="out.html"),
-    "audit statement": Output(
-        lambda made, out: ("audit", made / "ws", 1, "--statement", out, "--key", made / "key.pem"), ("audit.json",)
-    ),
     "page out": Output(lambda made, out: ("page", made / "report.json", "--out", out), ("report.html",), "out.html"),
     "export file": Output(lambda made, out: ("export", made / "ws", out), ("model.onnx",)),
     "export serving": Output(lambda made, out: ("export", made / "ws", "--serving", out, "--form", "torch")),
@@ -82,7 +79,7 @@ READ_BY = {
     "log verify place", "log show place",
 }  # fmt: skip
 FILES = (
-    "replay.json", "audit.json", "model.bundle", "report.html", "report.json", "model.onnx", "revoked.json",
+    "replay.json", "model.bundle", "report.html", "report.json", "model.onnx", "revoked.json",
     "demo.html", "reproduction.html", "alice.html", "alice.json", "key.pem", "key.pub", "operator.pub", "visits.csv",
     "empty", "receipt.json", "history", "rows", "export/model.json",
 )  # fmt: skip
@@ -123,11 +120,8 @@ def made(
     report = replace(audited, receipt=1, model_hash="0" * 64)  # of another model
     (folder / "report.json").write_text(report.to_json())
     (folder / "report.html").write_text(audit_page(report), encoding="utf-8")
-    for name, said in (
-        ("replay", replay_statement(replayed("identical"), handed)),
-        ("audit", audit_statement(report, handed)),
-    ):
-        (folder / f"{name}.json").write_bytes(Envelope.sign(said, key).to_bytes())
+    said = replay_statement(replayed("identical"), handed)
+    (folder / "replay.json").write_bytes(Envelope.sign(said, key).to_bytes())
     for name, title in ("demo", "MaxRR on digits: "), ("reproduction", "MaxRR reproduction: "):
         (folder / f"{name}.html").write_text(f"{GENERATOR}<title>{title}</title>")
     (folder / "model.onnx").write_bytes(b"\x08" + MODEL_HASH.encode())
@@ -238,7 +232,6 @@ def written_again(monkeypatch: pytest.MonkeyPatch, made: Path) -> None:
 ENDS = {
     "backup to": [0, 1],  # a folder, which is not replaced
     "audit out": [5, 5],
-    "audit statement": [5, 5],
     "key new key": [0, 1],
 }  # not enough evidence; never written over
 

@@ -163,4 +163,3 @@ def test_what_must_be_so_before_a_replay(
     assert "not a signed replay" in shell(*replay, *with_key, file, code=1).err
     assert file.read_text() == "precious"
     assert "in a workspace" in shell(*replay, *with_key, answered / "replay.json", code=1).err
-    assert "nothing to sign" in shell("audit", answered, 1, "--plan", "--statement", file, code=2).err

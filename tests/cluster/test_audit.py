@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import torch
 
-from maxrr.audit import ShadowPool, audit, plan_audit
+from maxrr.audit import audit, plan_audit
 from maxrr.audit import auditing as auditing_module
 from maxrr.audit.case import make_case
-from maxrr.audit.comparison_models import Maker
-from maxrr.audit.shadows import ShadowCounts, Shadows
+from maxrr.audit.shadows import Maker, Shadows, shadow_models, with_and_without
 from maxrr.parallel import InProcess, Ray
 from tests.audit.problems import FEW, TRAINING, asked, contents, core
 from tests.cluster.test_training import Watched
@@ -102,10 +100,11 @@ class Failing(InProcess):
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_model_that_fails_is_named_and_the_others_are_kept(tmp_path, kept):
     case = make_case(*asked(CORE_IDS))
-    wanted = list(ShadowCounts.of(FEW, case.touches_core).wanted(case))
-    maker, seed = Shadows(case, "cpu", tmp_path if kept else None, None), wanted[1][1][1]
+    wanted = shadow_models(case, *with_and_without(FEW))
+    seed = wanted[1][1][1]
+    maker = Shadows(case, "cpu", tmp_path if kept else None, engine=Failing(seed))
     with pytest.raises(ArithmeticError, match="not this one") as failed:
-        maker.prepare(Failing(seed), torch.device("cpu"), wanted)
+        maker.views(wanted)
     assert failed.value.__notes__ == [f"raised by the work for seed {seed}"]
     there = {view.stem.split("-")[1] for view in tmp_path.glob("*.npz")}
     assert there == {str(one) for _, seeds in wanted for one in seeds if kept and one != seed}
@@ -117,8 +116,3 @@ def test_workers_get_no_key():
     sent = pickle.dumps(Maker.of(make_case(*now), "cpu"))
     assert fitted.blueprint.sharding.key == b"house"
     assert [key for key in (fitted.key, fitted.secret, b"house") if key in sent] == []
-
-
-def test_a_pool_is_for_this_process():
-    with pytest.raises(ValueError, match="leave out either the pool or the engine"):
-        audit(*asked(OTHER_IDS), shadows=FEW, pool=ShadowPool(), engine=Ray())

@@ -1,23 +1,22 @@
-"""The attacks: signals of single records, the paper's threshold, LiRA, RMIA, and what features give away.
+"""The attacks: the paper's threshold, LiRA, RMIA and LiRA on features, and their scores of all models.
 
 A signal is one number per record that tells members from others, from what a model's probabilities say about it.
-Signals take probabilities of shape (records, classes), whose rows sum to 1, and most take the true labels as indices of
-columns. Members tend to have a small cross-entropy, entropy and modified entropy, and a large logit.
+Signals take probabilities of shape (records, classes), whose rows sum to 1, and the true labels as indices of columns.
+Members tend to have a small cross-entropy and a large logit.
 
 The complement 1 − p of a row's largest probability is summed from the other classes: where p rounds to 1 it still
 tells records apart. Probabilities and complements below `FLOOR` count as `FLOOR`, so that every signal is finite.
 
 References
 ----------
-L. Song, P. Mittal, "Systematic evaluation of privacy risks of machine learning models", 2021.
 N. Carlini et al., "Membership inference attacks from first principles", 2022.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, xlogy
 
 from maxrr.audit.roc import Flags, Floats, finite, roc
 
@@ -48,31 +47,6 @@ def logit(probabilities: ArrayLike, labels: ArrayLike) -> Floats:
     return np.asarray(_log(p[rows, y]) - _log(_complements(p)[rows, y]))
 
 
-def entropy(probabilities: ArrayLike) -> Floats:
-    """−Σ p log p of each record, shape (records,): how undecided the model is, whatever the label.
-
-    >>> entropy([[0.5, 0.5], [1.0, 0.0]]).round(3)
-    array([0.693, 0.   ])
-    """
-    p = _simplex(probabilities)
-    return np.asarray(0.0 - np.sum(xlogy(p, p), axis=1))
-
-
-def modified_entropy(probabilities: ArrayLike, labels: ArrayLike) -> Floats:
-    """−(1 − p_y) log p_y − Σ_{k≠y} p_k log(1 − p_k) of each record, shape (records,).
-
-    Entropy calls a confident error as certain as a confident hit; this one is large where the model is surely wrong.
-
-    >>> modified_entropy([[0.9, 0.1], [0.1, 0.9]], [0, 0]).round(3)
-    array([0.021, 4.145])
-    """
-    p, y = _checked(probabilities, labels)
-    rows, complements = np.arange(len(p)), _complements(p)
-    terms = p * _log(complements)
-    terms[rows, y] = complements[rows, y] * _log(p[rows, y])
-    return np.asarray(0.0 - terms.sum(axis=1))
-
-
 def _log(values: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(values, FLOOR)))
 
@@ -87,22 +61,15 @@ def _complements(p: Floats) -> Floats:
     return complements
 
 
-def _simplex(probabilities: ArrayLike) -> Floats:
-    p = finite(probabilities, "probabilities", dimensions=2)
+def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, NDArray[np.intp]]:
+    p, y = finite(probabilities, "probabilities", dimensions=2), np.asarray(labels, dtype=np.intp)
     wrong = (p < 0.0).any(axis=1) | (np.abs(p.sum(axis=1) - 1.0) > ROUNDING)
     if p.shape[1] < 2 or wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(f"probabilities of two classes or more must sum to 1 in each row, got {p[row]} in row {row}")
-    return p
-
-
-def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, NDArray[np.intp]]:
-    p, y = _simplex(probabilities), np.asarray(labels)
-    if y.shape != p.shape[:1] or y.dtype.kind not in "iu":
-        raise ValueError(f"labels must be {len(p)} indices of columns, got {y.dtype} of shape {y.shape}")
-    if y.min() < 0 or y.max() >= p.shape[1]:
-        raise ValueError(f"labels must be from 0 to {p.shape[1] - 1}, got {y.min()} to {y.max()}")
-    return p, y.astype(np.intp)
+    if y.shape != p.shape[:1] or y.min() < 0 or y.max() >= p.shape[1]:
+        raise ValueError(f"labels must be {len(p)} numbers from 0 to {p.shape[1] - 1}")
+    return p, y
 
 
 # The paper's attack, `alg:mia`: one threshold on the cross-entropy for all records.
@@ -163,7 +130,7 @@ VARIANCE_FLOOR = 1e-12
 """Variances below it count as it. Signals 1e-10 apart then differ by 1e-4 standard deviations: too little to see."""
 
 
-def lira_online(unseen: ArrayLike, seen: ArrayLike) -> Floats:
+def lira(unseen: ArrayLike, seen: ArrayLike) -> Floats:
     """The log-ratio of two Gaussian densities at each model's signals, by all other models: shape of `unseen`.
 
     Parameters
@@ -174,50 +141,22 @@ def lira_online(unseen: ArrayLike, seen: ArrayLike) -> Floats:
         score rises with the signal without end, where others fall again for a record that is remembered better than by
         any model that saw it once.
 
-    >>> lira_online([[0.0], [2.0], [1.0]], [[4.0], [6.0], [5.0]]).round(2).ravel()
+    >>> lira([[0.0], [2.0], [1.0]], [[4.0], [6.0], [5.0]]).round(2).ravel()
     array([-13.65,  -4.05,  -6.  ])
     """
-    rows, others, outside, scatter = left_out(unseen)
-    inside = models(seen, "models that saw the records", 2)
+    rows, inside = finite(unseen, "signals", dimensions=2), finite(seen, "signals", dimensions=2)
+    if len(rows) < 3 or len(inside) < 2:
+        raise ValueError("LiRA takes 3 models or more that did not see the records, and 2 that did: train more of them")
+    # A model is taken out of the others by subtraction: exact up to rounding, and as cheap as scoring each by all.
+    others, away = len(rows) - 1, rows - rows.mean(axis=0)
+    outside = rows.mean(axis=0) - away / others
+    scatter = np.maximum(np.sum(away**2, axis=0) - away**2 * len(rows) / others, 0.0)
     scatter = scatter + np.sum((inside - inside.mean(axis=0)) ** 2, axis=0)
     freedom = others + len(inside) - 2
     prior = np.mean(scatter, axis=1, keepdims=True) / freedom
     variance = np.maximum((scatter + PRIOR * prior) / (freedom + PRIOR), VARIANCE_FLOOR)
     middle, apart = (inside.mean(axis=0) + outside) / 2.0, inside.mean(axis=0) - outside
     return np.asarray((rows - middle) * apart / variance)
-
-
-def lira_offline(unseen: ArrayLike) -> Floats:
-    """−log of the chance that another model which did not see the record has so large a signal: shape of `unseen`.
-
-    Needs no model that saw the records. All records share one variance. Carlini et al. take one less the chance, in the
-    same order; the logarithm keeps apart what lies far in the tail.
-
-    >>> lira_offline([[0.0], [1.0], [60.0]]).round().ravel().tolist()
-    [0.0, 0.0, 3546.0]
-    """
-    rows, others, outside, scatter = left_out(unseen)
-    variance = np.maximum(np.mean(scatter, axis=1, keepdims=True) / (others - 1), VARIANCE_FLOOR)
-    return np.asarray(0.0 - log_ndtr((outside - rows) / np.sqrt(variance)))
-
-
-def left_out(unseen: ArrayLike) -> tuple[Floats, int, Floats, Floats]:
-    """The signals; of each model how many others there are, their means, and their squared deviations, summed.
-
-    A model is taken out by subtraction: exact up to rounding, and as cheap as scoring each by all.
-    """
-    rows = models(unseen, "models that did not see the records", 3)
-    others, away = len(rows) - 1, rows - rows.mean(axis=0)
-    scatter = np.sum(away**2, axis=0) - away**2 * len(rows) / others
-    return rows, others, rows.mean(axis=0) - away / others, np.maximum(scatter, 0.0)
-
-
-def models(signals: ArrayLike, which: str, fewest: int) -> Floats:
-    """Signals of so many models or more."""
-    rows = finite(signals, "signals", dimensions=2)
-    if len(rows) < fewest:
-        raise ValueError(f"LiRA takes {fewest} {which} or more, not {len(rows)}: train more of them")
-    return rows
 
 
 # RMIA: has a model gained more confidence in a record than it has in most others, beside reference models?
@@ -262,16 +201,9 @@ def above(probabilities: Floats, expected: Floats) -> Floats:
     return np.asarray(np.maximum(probabilities, FLOOR) / np.maximum(expected, FLOOR))
 
 
-# What an extractor's features give away of records. Heads can be fitted again without them, features stay.
-#
-# Two numbers for each record, larger if the extractor knows it. *Relearned*: the margin of the record in heads that are
-# fitted with it: what an extractor has once learned to tell apart, linear heads tell apart more easily. *Membership*: a
-# linear probe learns to tell core records, which the extractor saw, from test records, which it did not; then it is
-# asked about the record.
-
-
-Labelled = tuple[Floats, NDArray[np.int64]]  # features (records × features), and labels
-RIDGE = 1e-3  # of the mean variance
+# What an extractor's features give away of records: heads can be fitted again without them, features stay. The margin
+# of a record in heads that are fitted with it is larger if the extractor knows it: what an extractor has once learned
+# to tell apart, linear heads tell apart more easily.
 
 
 def margins(scores: Floats, labels: NDArray[np.int64], classes: NDArray[np.int64]) -> Floats:
@@ -289,19 +221,117 @@ def margins(scores: Floats, labels: NDArray[np.int64], classes: NDArray[np.int64
     return np.asarray(wide[rows, columns] - others.max(axis=1))
 
 
-def membership(members: Labelled, others: Labelled, asked: Labelled) -> Floats:
-    """What a linear probe says that learned to tell members from others, within each class; shape (records,)."""
-    X = np.vstack([members[0], others[0]])
-    labels = np.concatenate([members[1], others[1]])
-    side = np.repeat([1.0, -1.0], [len(members[1]), len(others[1])])
-    classes = np.unique(labels)
-    means = np.stack([X[labels == label].mean(axis=0) for label in classes])
-    X = X - means[np.searchsorted(classes, labels)]
-    side = side - side.mean()
-    scatter = X.T @ X
-    ridge = RIDGE * np.trace(scatter) / len(scatter) + np.finfo(float).tiny
-    weights = np.linalg.solve(scatter + ridge * np.eye(len(scatter)), X.T @ side)
-    nearest = np.minimum(np.searchsorted(classes, asked[1]), len(classes) - 1)
-    known = classes[nearest] == asked[1]  # a class without members has no mean of its own
-    centre = np.where(known[:, None], means[nearest], means.mean(axis=0))
-    return np.asarray((asked[0] - centre) @ weights)
+# Scores of all models by all attacks: the audited model in one row with the retrained ones, so that all are alike.
+
+
+FEATURES = "features"  # the attack on extractors that may have seen the records
+ATTACKS = ("threshold", "lira", "rmia", FEATURES)
+LARGEST_LOSS = 1e3  # above all losses that there are: a threshold may be infinite, scores may not
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a model says, and what its extractor does.
+
+    Attributes
+    ----------
+    forgotten, retained, test
+        Probabilities of the forgotten records, of some retained ones and of the test records, a column per class.
+    relearned
+        The margins of the forgotten records in heads fitted with them, where the extractor may have seen these.
+    """
+
+    forgotten: Floats
+    retained: Floats
+    test: Floats
+    relearned: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of the records that the models were asked about."""
+
+    forgotten: Ints
+    retained: Ints
+    test: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """What attacks look at, of one model: all they need of its probabilities."""
+
+    losses: Floats  # of the forgotten records
+    retained_losses: Floats
+    test_losses: Floats
+    relearned: Floats | None = None
+
+    @classmethod
+    def of(cls, view: View, labels: Labels) -> "Signals":
+        """The signals of a view."""
+        return cls(
+            cross_entropy(view.forgotten, labels.forgotten), cross_entropy(view.retained, labels.retained),
+            cross_entropy(view.test, labels.test), view.relearned,
+        )  # fmt: skip
+
+    @property
+    def beyond_threshold(self) -> Floats:
+        """By how much the paper's attack calls each forgotten record a member: above 0 it does."""
+        threshold = Threshold.fit(self.retained_losses, self.test_losses).threshold
+        return np.asarray(min(threshold, LARGEST_LOSS) - self.losses)
+
+    @property
+    def above_test(self) -> Floats:
+        """How much surer the model is of the forgotten records than of test records.
+
+        Some models are surer of everything than others, which says nothing about these records.
+        """
+        return np.asarray(np.mean(self.test_losses) - self.losses)
+
+
+class Evidence:
+    """What models say that remember the records, and models retrained without them.
+
+    Parameters
+    ----------
+    remembering, retrained
+        The signals of these models.
+    """
+
+    def __init__(self, remembering: Sequence[Signals], retrained: Sequence[Signals]) -> None:
+        self.remembering = remembering
+        self.retrained = retrained
+
+    def scores(self, attack: str, target: Signals, without: int | None = None) -> Floats:
+        """Score a model in question and the retrained ones.
+
+        Parameters
+        ----------
+        attack
+            One of `ATTACKS`.
+        target
+            The model in question.
+        without
+            Which of the remembering models stands on the same extractor: it is left out.
+
+        Returns
+        -------
+        (1 + retrained models, records)
+            Larger for members; the model in question first.
+        """
+        rows = [target, *self.retrained]
+        seen = [model for number, model in enumerate(self.remembering) if number != without]
+        if attack == "threshold":
+            return np.stack([model.beyond_threshold for model in rows])
+        if attack == "rmia":
+            sides = [np.stack([model.losses for model in side]) for side in (rows, seen)]
+            populations = [np.stack([model.test_losses for model in side]) for side in (rows, seen)]
+            return rmia(*(np.exp(-losses) for losses in (*sides, *populations)))
+        signals = [[model.relearned if attack == FEATURES else model.above_test for model in side]
+                   for side in (rows, seen)]  # fmt: skip
+        return lira(*map(np.array, signals))
+
+    def counted(self, attack: str, scores: Floats) -> Floats:
+        """What is ranked of scores: of the paper's attack its verdicts, 1 for a member."""
+        return np.asarray(scores > 0.0, dtype=np.float64) if attack == "threshold" else scores

@@ -97,7 +97,7 @@ def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset)
 
 
 def check_trains(fitted: Fitted) -> None:
-    """Retraining gives many models, of which the audited one may be one."""
+    """Refuse a model that nothing is drawn for: to retrain would give one model, not many."""
     if fitted.blueprint.frozen:
         raise DataError(
             "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "

@@ -1,7 +1,6 @@
 """The rule by which an audit comes to its finding. Nothing in it is chosen after looking at the audited model.
 
-1. One attack decides: LiRA, or the first that was asked for, where LiRA was not. It gives each model a score for each
-   record, larger if it takes the record for a member.
+1. One attack decides: LiRA. It gives each model a score for each record, larger if it takes the record for a member.
 2. From these each model gets one number, how odd it is beside the others (`oddness`): in the mean of its scores,
    above or below, or in its records one by one. p is the rank of the audited model's number among those of models
    retrained without the records.
@@ -11,7 +10,6 @@
 5. Otherwise: indistinguishable at this power, which is told for models that kept a part of the records.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, overload
@@ -117,27 +115,9 @@ def rank_p_value(statistic: float | Floats, null_statistics: ArrayLike, toleranc
     observed = finite(np.atleast_1d(statistic), "statistic")
     single = np.ndim(statistic) == 0
     null = finite(null_statistics, "null statistics", dimensions=1 if single else 2)
-    if not single and null.shape[1] != observed.size:
-        raise ValueError(f"there are {observed.size} statistics, and {null.shape[1]} of each retrained model")
-    if not 0.0 <= tolerance < np.inf:
-        raise ValueError(f"a tolerance is 0 or more, not {tolerance}")
     as_large = np.count_nonzero(null.reshape(len(null), -1) >= observed - tolerance, axis=0)
     p = (1.0 + as_large) / (1.0 + len(null))
     return float(p[0]) if single else np.asarray(p)
-
-
-def shadows_needed(alpha: float) -> int:
-    """The least number of retrained models for which a p-value can be at or below α.
-
-    >>> shadows_needed(0.05)
-    19
-    """
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"a level lies between 0 and 1, not at {alpha}")
-    models = max(1, math.ceil(1.0 / alpha) - 2)
-    while 1.0 / (1 + models) > alpha:  # rounding included
-        models += 1
-    return models
 
 
 # What the test would find, had the model not forgotten: told for models that kept some of the records, or all.
@@ -150,7 +130,7 @@ def shadows_needed(alpha: float) -> int:
 
 ALPHA = 0.05
 WORTH = 0.8  # the power from which on it means something that nothing was found
-FEWEST = shadows_needed(ALPHA)  # retrained models that can show anything
+FEWEST = 19  # retrained models that can show anything: the first of 20 has a rank of `ALPHA`
 SHARES = {"10 % kept": 0.1, "25 % kept": 0.25, "50 % kept": 0.5, "all kept": 1.0}
 ALL, HALVED = "all kept", "half of each trace kept"
 RELABELLED, MIXED = "relabelled", "half kept, half relabelled"
@@ -251,16 +231,6 @@ def mixture(scores: Floats, order: NDArray[np.int64], kept: int, opposite: int, 
     return np.delete(found, honest, axis=0) if len(as_retrained) else found
 
 
-def least_found(power: dict[str, Power]) -> str | None:
-    """The least share that is found often enough, as are all larger ones; None where not even all records are."""
-    found = None
-    for name in reversed([name for name in SHARES if name in power]):
-        if power[name].rate < WORTH:
-            break
-        found = name
-    return found
-
-
 INDISTINGUISHABLE = "indistinguishable from retraining at this power"
 FOUND = "residual influence found"
 NOT_ENOUGH = "not enough evidence"
@@ -274,8 +244,6 @@ class Finding(Shown):
     ----------
     words : str
         The finding in words: `INDISTINGUISHABLE`, `FOUND` or `NOT_ENOUGH`.
-    attack : str
-        The attack that decides.
     p_value : float
         How often an honest retraining stands out at least so far, at most.
     retrained : int
@@ -296,7 +264,6 @@ class Finding(Shown):
     """
 
     words: str
-    attack: str
     p_value: float
     retrained: int
     as_odd: int
@@ -307,23 +274,28 @@ class Finding(Shown):
     at_most: Power
 
     def __str__(self) -> str:
-        said = self.reason if self.words == NOT_ENOUGH else self.worth if self.words == INDISTINGUISHABLE else self.side
-        return f"{self.words} ({said})"
+        why = {NOT_ENOUGH: self._reason, INDISTINGUISHABLE: self._worth, FOUND: self._side}[self.words]
+        return f"{self.words} ({why})"
 
     @property
     def least(self) -> str | None:
         """The least share of the records whose keeping is found in 80 % of cases; None where not even all of them."""
-        return least_found(self.power)
+        found = None
+        for name in reversed([name for name in SHARES if name in self.power]):
+            if self.power[name].rate < WORTH:
+                break
+            found = name
+        return found
 
     @property
-    def worth(self) -> str:
+    def _worth(self) -> str:
         """What it means that nothing was found."""
         name = self.least or ALL
         worst = min((RELABELLED, MIXED), key=lambda one: self.power[one].rate if one in self.power else 1.0)
         return f"models with {name} are found in {self.power[name]} of cases, {worst} in {self.power[worst]}"
 
     @property
-    def side(self) -> str:
+    def _side(self) -> str:
         """In which direction the model stands out."""
         if self.high <= ALPHA:
             return "as if it remembered the records"
@@ -341,7 +313,7 @@ class Finding(Shown):
         return f"of models that did not forget the same test finds, by what they did: {found}"
 
     @property
-    def reason(self) -> str:
+    def _reason(self) -> str:
         """Why there is not enough evidence."""
         if self.retrained < FEWEST:
             return f"{self.retrained} retrained models can never show anything, {FEWEST} are the fewest that can"
@@ -376,15 +348,13 @@ def rank_of_first(scores: Floats) -> Rank:
     return Rank((1 + as_odd) / len(scores), as_odd, high, low)
 
 
-def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Finding:
-    """The finding about a model.
+def decide(audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Finding:
+    """Find what there is to say about a model.
 
     Parameters
     ----------
-    attack
-        The one that decides.
     audited : (1 + retrained models, records)
-        Its scores for the audited model and for the retrained ones.
+        LiRA's scores for the audited model and for the retrained ones.
     remembering, before
         The same with other models in the place of the audited one: such as the question is about, and such as kept the
         records in all their parts.
@@ -398,5 +368,5 @@ def decide(attack: str, audited: Floats, remembering: Sequence[Floats], before: 
     elif count < FEWEST or power[ALL].rate < WORTH or min(rank.high, rank.low) <= ALPHA:
         words = NOT_ENOUGH
     return Finding(
-        words, attack, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.high, rank.low, power, at_most
+        words, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.high, rank.low, power, at_most
     )  # fmt: skip

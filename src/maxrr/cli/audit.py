@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +13,6 @@ from maxrr.cli.evidence import forgotten_records, scratch, test_records
 from maxrr.cli.options import WAIT, EngineName, Folder, Json, Network, Source, Train, Wait
 from maxrr.cli.replay import receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
-from maxrr.cli.statements import StatementFile, StatementKey, signer
-from maxrr.cli.statements import write as write_statement
 from maxrr.cli.workspaces import check_code, importing_from_here, opened, sides
 
 if TYPE_CHECKING:
@@ -36,19 +33,12 @@ def audit(
             "which may have others, too. Give it if the workspace's own source no longer has them."
         ),
     ] = None,
-    attack: Annotated[
-        str,
-        Option(
-            help="Which attacks to run, separated by commas: threshold, lira, rmia, features, probe, lira-logit, "
-            "lira-offline, loss, entropy, modified-entropy. LiRA decides the finding; where it is not among "
-            "them, the first does."
-        ),
-    ] = "threshold,lira,rmia,features,probe",
     shadows: Annotated[
         int,
         Option(
+            min=8,
             help="How many models to train and compare with: two fifths with the records, the others without. "
-            "More find smaller traces and take longer; choose the number beforehand, with --plan."
+            "More find smaller traces and take longer; choose the number beforehand, with --plan.",
         ),
     ] = 64,
     plan: Annotated[
@@ -81,8 +71,6 @@ def audit(
     engine: EngineName = None,
     network: Network = None,
     train: Train = None,
-    statement: StatementFile = None,
-    key: StatementKey = None,
     wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
@@ -98,18 +86,12 @@ def audit(
         maxrr audit ws/ 2
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
         maxrr audit ws/ 2 --engine ray
-        maxrr audit ws/ receipt.json --attack lira --out audit.html --json
-        maxrr audit ws/ 2 --statement audit-2.signed.json
+        maxrr audit ws/ receipt.json --out audit.html --json
     """
     from maxrr.audit import audit as audit_
-    from maxrr.audit import audit_statement, check_options, plan_audit, work_of_audit
+    from maxrr.audit import plan_audit
     from maxrr.parallel import engine_from
 
-    if plan and statement is not None:
-        raise Stop(USAGE, "--plan audits nothing, so that there is nothing to sign: leave out --statement")
-    signing = signer(statement, key, "audit")
-    attacks = [name.strip() for name in attack.split(",") if name.strip()]
-    check_options(attacks, shadows)
     workers = engine_from(engine)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
@@ -117,14 +99,8 @@ def audit(
         workspace, wait, records=lambda: training, network=network, train=train, read_only=True
     ) as found:  # fmt: skip
         check_code(found, training=True)
-        signed = receipt_of(found, receipt)
-        handed = signed.receipt
+        handed = receipt_of(found, receipt).receipt
         page = out or Path(f"audit-{handed.number}.html")
-        if statement is not None and statement.absolute() in (
-            page.absolute(),
-            page.with_suffix(".json").absolute(),
-        ):
-            raise Stop(USAGE, f"{statement} is the report itself: name another file with --statement")
         if not plan:
             check_free(page, handed, found.model.model_hash_)
         training, held_out = sides(found, source, progress)
@@ -134,20 +110,14 @@ def audit(
         if plan:
             tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress, engine=workers), json)
             return
-        if not json:
-            work = work_of_audit(model, handed, shadows=shadows, device=device if workers is None else None)
-            show.say(str(work if workers is None else replace(work, seconds=None)))  # known of this machine alone
         try:
             result = audit_(
-                model, handed, gone, unseen, attacks=attacks, shadows=shadows,
-                device=device, folder=scratch(), progress=progress,
+                model, handed, gone, unseen, shadows=shadows, device=device, folder=scratch(), progress=progress,
                 engine=workers,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt(INTERRUPTED) from None
     write(result, page)
-    if statement is not None and signing is not None:
-        write_statement(audit_statement(result, signed), statement, signing, quiet=json)
     if json:
         show.json(json_.loads(result.to_json()) | {"page": str(page), "report": str(page.with_suffix(".json"))})
     else:
@@ -165,11 +135,8 @@ def tell_plan(found: AuditPlan, json: bool) -> None:
     if json:
         show.json(asdict(found) | {"shadows": found.shadows})
         return
-    rows = [
-        (str(number), str(found.networks[number]), duration(found.seconds[number]), f"{power:.0%}")
-        for number, power in found.power.items()
-    ]
-    columns = ("shadow models", "networks to train", "takes about", "power to be expected")
+    rows = [(str(number), duration(found.seconds[number]), f"{power:.0%}") for number, power in found.power.items()]
+    columns = ("shadow models", "takes about", "power to be expected")
     show.table(columns, rows, numbers=columns, caption="How often an audit finds a model that kept the records.")
     if found.shadows is None:
         show.say(
@@ -225,7 +192,7 @@ def tell(result: AuditReport, page: Path) -> None:
             ("receipt", f"{result.receipt}, {result.guarantee}, {count(result.records, 'record')}"),
             ("finding", said),
             *(("but", text) for text in result.caveats),
-            ("p", f"{finding.p_value:.2g} by {finding.attack}: {finding.rank}"),
+            ("p", f"{finding.p_value:.2g} by LiRA: {finding.rank}"),
             ("mean", finding.sides),
             ("power", finding.told),
             ("took", duration(result.seconds)),

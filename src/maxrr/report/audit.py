@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from markupsafe import Markup
-
 from maxrr.audit import AuditReport, findings
 from maxrr.audit.findings import WORTH
 from maxrr.report.charts import Trace, bar, chance_swatch, roc_chart, strip, trace_swatch
@@ -14,9 +12,7 @@ TRACES = {
     "before": Trace("before", "9 4", "circle"),
     "after": Trace("audited", "", "diamond"),
     "retrained": Trace("retrained", "2 4", "square"),
-    "all": Trace("rest", "7 3 2 3", "circle"),
 }
-CLASSES = 12  # that are shown, those that stand out most first
 
 
 def audit_page(report: AuditReport) -> str:
@@ -32,7 +28,7 @@ def audit_page(report: AuditReport) -> str:
     str
         The page. It needs no other file and loads nothing from the network.
     """
-    decisive = report.attacks[report.finding.attack]
+    decisive = report.attacks["lira"]
     curves = {model: curve for model in TRACES if (curve := decisive[model].curve)}
     order = sorted(curves, key=lambda model: model == "after")  # the curve that the page is about lies on top
     return render(
@@ -53,12 +49,4 @@ def audit_page(report: AuditReport) -> str:
         bar=bar,
         strip_of_auc=partial(strip, left=0.0, right=1.0, tick=0.5),
         strip_of_power=partial(strip, left=0.0, right=1.0, tick=WORTH),
-        strip_from_zero=strip_from_zero,
-        classes=sorted(report.by_class.items(), key=lambda item: -abs(item[1] - 0.5)),
-        shown_classes=CLASSES,
     )
-
-
-def strip_from_zero(value: float, low: float, high: float) -> Markup:
-    """A distance beside a range of others."""
-    return strip(value, low, high, left=0.0, right=1.15 * max(value, high) or 1.0)
