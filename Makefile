@@ -12,7 +12,8 @@ demo: .venv/runtime.stamp ## fit on the digits, forget three kinds of them, writ
 reproduce: .venv/dev.stamp ## the paper's table and figures on the digits, a minute; writes build/results/smoke/report.html
 	$(BIN)/python -m lab reproduce --profile smoke --out build/results
 
-test: lint types unit package ## everything that must hold before a change lands
+test: lint types ## everything that must hold before a change lands
+	$(MAKE) --no-print-directory --jobs 2 unit package # the package is mostly a download, beside tests that keep the cores busy
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -28,7 +29,7 @@ package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another f
 	rm -rf build/package
 	$(BIN)/python -m build --no-isolation --outdir build/package/dist
 	$(PYTHON) -m venv build/package/empty
-	build/package/empty/bin/python -m pip install --no-compile build/package/dist/*.whl
+	build/package/empty/bin/python -m pip install --quiet --no-compile build/package/dist/*.whl
 	mkdir build/package/elsewhere
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr --version
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr demo --out demo/
@@ -72,8 +73,10 @@ format: .venv/dev.stamp
 clean:
 	rm -rf .venv build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# `test: lint types unit package` is an order, and installing twice at once is never wanted.
+# Installing twice at once is never wanted. What `test` starts has found everything installed.
+ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
+endif
 
 .venv/runtime.stamp: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -1,8 +1,10 @@
 """What all tests share."""
 
+import atexit
 import gc
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +20,15 @@ settings.register_profile("same", derandomize=True, deadline=None, max_examples=
 settings.register_profile("others", deadline=None)
 settings.load_profile("others" if THOROUGH else "same")
 
+# Before NumPy and PyTorch are first imported: each worker of pytest-xdist has a core, and several threads would wait.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 # Before SciPy is first imported: scikit-learn's checks of estimators skip array API input otherwise.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 os.environ["XDG_STATE_HOME"] = os.devnull  # what fixtures of a session do with copies nobody remembers
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="maxrr-config-")  # nobody's key
+atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 os.environ.pop("MAXRR_SIGNING_KEY", None)
 
 
