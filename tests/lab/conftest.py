@@ -5,10 +5,22 @@ from collections.abc import Mapping
 import pytest
 import torch
 
+from lab import core_epochs, readings
 from lab.parts import PARTS, STUDIES
 from tests.cases import THOROUGH
 from tests.lab.problems import in_this_process, ranked_by_hand, tiny_lab, with_ranking
 from tests.small_networks import one_thread  # noqa: F401
+
+
+@pytest.fixture(scope="session", autouse=not THOROUGH)
+def small_grids():
+    """Fewer readings, and fewer rankings for trainings of several lengths."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(readings, "EPOCHS", (3, 5))
+        patch.setattr(readings, "BATCHES", (32,))
+        patch.setattr(readings, "GRID", [one for one in readings.GRID if one.batch_size == 32 and one.epochs <= 5])
+        patch.setattr(core_epochs, "RANKINGS", {"ranking 1": 1, "ranking 2": 2})
+        yield
 
 
 @pytest.fixture(scope="session")
