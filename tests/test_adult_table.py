@@ -44,5 +44,5 @@ def test_numbers_are_standardised_and_words_are_columns(tmp_path: Path, monkeypa
 
 
 def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SystemExit, match=r"adult\.data in .* is not the file that was published"):
+    with pytest.raises(SystemExit, match=r"adult\.data"):
         adult_table.main(package(tmp_path, monkeypatch, TRAIN + "\n"), tmp_path / "adult.npz")

@@ -9,7 +9,7 @@ from tests.cli.tree import COMMANDS
 def test_python_dash_m_shows_help() -> None:
     done = maxrr("--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Usage: maxrr" in done.stdout
+    assert "Usage" in done.stdout
     assert all(path[0] in done.stdout for path in COMMANDS if path)
 
 

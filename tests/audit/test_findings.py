@@ -75,7 +75,7 @@ def test_a_model_in_the_middle_is_not_found():
 def test_nothing_found_by_a_test_that_finds_nothing_is_not_enough():
     found = finding(0.0, kept=0.0)
     assert (found.words, found.least) == (NOT_ENOUGH, None)
-    assert "of models that kept all records the same test finds" in found._reason
+    assert "test finds" in found._reason
 
 
 def test_the_power_that_counts_is_that_of_the_question_asked():
@@ -106,7 +106,7 @@ def test_the_word_is_withheld_where_the_mean_alone_is_extreme():
         assert found.p_value > ALPHA
         assert min(found.high, found.low) <= ALPHA
         assert found.words == NOT_ENOUGH
-        assert "its mean score alone does" in found._reason
+        assert "mean score" in found._reason
 
 
 @cases
@@ -184,4 +184,4 @@ def test_models_that_are_the_same_up_to_rounding_are_the_same(difference, record
 def test_no_finding_says_that_something_is_proven():
     words = {INDISTINGUISHABLE, FOUND, NOT_ENOUGH}
     assert not any(word in text for text in words for word in ("proven", "deleted", "safe", "erased"))
-    assert "at this power" in INDISTINGUISHABLE
+    assert "this power" in INDISTINGUISHABLE

@@ -235,7 +235,7 @@ def test_a_damaged_view_is_named(tmp_path, monkeypatch):
     interrupted(now, folder, monkeypatch, 8)
     path = next(folder.rglob(f"{RETRAINED}-*.npz"))
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(ValueError, match=f"{path.name} is damaged.* delete it"):
+    with pytest.raises(ValueError, match=f"{path.name} is damaged"):
         audit(*now, shadows=FEW, folder=folder)
     path.unlink()
     counting = Counting(monkeypatch)

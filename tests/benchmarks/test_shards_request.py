@@ -85,7 +85,7 @@ def test_no_piece_is_begun_that_may_end_late(script, monkeypatch, tmp_path, caps
     """Of the settings that nothing is known of the shortest may take more than two minutes."""
     path = tmp_path / "found.json"
     assert start_all(script, monkeypatch, path, 2, 4) == []
-    assert "43 pieces are left: the same command goes on" in capsys.readouterr().out
+    assert "43 pieces" in capsys.readouterr().out
     path.write_text(json.dumps({"pieces": {f"{script.ONE}, seed 0": piece(0.9, 30.0, seconds=3.0)}}))
     started = start_all(script, monkeypatch, path, 2, 4)
     assert {name for (name, _), _ in started} == {script.ONE}

@@ -143,10 +143,10 @@ def test_networks_on_the_disk_are_used_and_deleted_with_their_votes_written_firs
     whole = path.read_bytes()
     for content in (whole[:-30], b"", whole.replace(bytes([whole[100]]), b"\xff", 1), another.read_bytes()):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=rf"{path.name} is damaged .*: delete it, and the run is repeated"):
+        with pytest.raises(ValueError, match=rf"{path.name} is damaged"):
             go(tmp_path)
     np.savez(path, packed=np.zeros(3, dtype=np.uint8), gap=0.0, seed=np.str_(SEEDS[0]))
-    with pytest.raises(ValueError, match="not those of 200 records"):
+    with pytest.raises(ValueError, match="those of 200"):
         go(tmp_path)
 
 

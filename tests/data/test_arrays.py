@@ -95,7 +95,7 @@ def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(arrays, "SMALL", 1 << 20)
     np.savez_compressed(tmp_path / "a.npz", X=np.zeros((1 << 20, 4)), y=np.zeros(1 << 20))
     tracemalloc.start()
-    with pytest.raises(DataError, match=r"a\.npz: cannot be read as \.npz: its .* bytes would unpack to 41,9"):
+    with pytest.raises(DataError, match="unpack to 41,9"):
         load_by_rows(tmp_path / "a.npz")
     assert tracemalloc.get_traced_memory()[1] < 1 << 22
     tracemalloc.stop()
@@ -119,7 +119,7 @@ def test_a_size_that_is_a_lie(tmp_path):
 def test_one_name_twice(tmp_path, names):
     path = npz(tmp_path / "a.npz", [(name, npy("(1, )", data=bytes(8))) for name in names])
     for read in (names_in, load_by_rows):
-        with pytest.raises(DataError, match="it holds 'X' twice"):
+        with pytest.raises(DataError, match="holds 'X' twice"):
             read(path)
 
 
@@ -127,15 +127,13 @@ def test_one_name_twice(tmp_path, names):
 def test_other_ways_to_pack(tmp_path, how):
     """zipfile does not bound what these unpack to."""
     path = npz(tmp_path / "a.npz", [("X.npy", npy("(1, )", data=bytes(8)))], how)
-    with pytest.raises(DataError, match="packed in a way that NumPy does not use"):
+    with pytest.raises(DataError, match="way that NumPy"):
         read_npz(path, ["X"])
 
 
 def test_a_foreign_member_is_named(tmp_path):
     path = npz(tmp_path / "a.npz", [("X.npy", b"x"), ("y.npy", b"x"), ("notes.txt", b"x"), ("sub/", b"")])
-    with pytest.raises(
-        DataError, match=r"has notes\.txt, which means nothing here; has sub/, which means nothing here"
-    ):
+    with pytest.raises(DataError, match="has sub/, which"):
         load_by_rows(path)
 
 
@@ -143,11 +141,11 @@ def test_pipes_and_folders(tmp_path):
     os.mkfifo(tmp_path / "a.npz")
     (tmp_path / "b.npz").mkdir()
     for read in (read_npy, names_in):
-        with pytest.raises(OSError, match="Is a pipe, not a file"):
+        with pytest.raises(OSError, match="pipe, not"):
             read(tmp_path / "a.npz")
         with pytest.raises(IsADirectoryError):
             read(tmp_path / "b.npz")
-    with pytest.raises(DataError, match="is neither a file or folder"):
+    with pytest.raises(DataError, match="neither a file"):
         load_by_rows(tmp_path / "a.npz")
 
 
@@ -156,12 +154,12 @@ def test_every_truncation_of_an_array_is_refused(tmp_path):
     whole = (tmp_path / "a.npy").read_bytes()
     for length in range(len(whole)):
         (tmp_path / "a.npy").write_bytes(whole[:length])
-        with pytest.raises(DataError, match=r"a\.npy: cannot be read as \.npy"):
+        with pytest.raises(DataError, match=r"read as \.npy"):
             read_npy(tmp_path / "a.npy")
 
 
 def test_records_without_numbers_are_not_counted_first(tmp_path):
     """A shape with a zero takes no room in the file; a row number for each of its records would."""
     npz(tmp_path / "a.npz", [("X.npy", npy(f"({2**40}, 0)", "|u1")), ("y.npy", npy("(0, )", "<i8"))])
-    with pytest.raises(DataError, match=r"y has shape \(0,\), but X has 1099511627776 records"):
+    with pytest.raises(DataError, match="X has 1099511627776"):
         load_by_rows(tmp_path / "a.npz")

@@ -117,13 +117,13 @@ def test_an_array_for_each_input_in_a_file(tmp_path):
     train, test = load_by_rows(path)
     assert train.inputs["tokens"].dtype == test.inputs["tokens"].dtype == np.int64
     np.savez(path, **{name.replace("x_test.tokens", "x_test.words"): part for name, part in sides.items()})
-    with pytest.raises(DataError, match=r"training records are tokens int64 .*, but test records words"):
+    with pytest.raises(DataError, match="test records words"):
         load_by_rows(path)
     np.savez(path, **several, X=TOKENS, y=[0, 1, 0])
-    with pytest.raises(DataError, match=r"has both X and X\.tokens"):
+    with pytest.raises(DataError, match=r"X and X\.tokens"):
         load_by_rows(path)
     np.savez(path, **{"X.tokens": TOKENS, "X.mask": MASK[:2]}, y=[0, 1, 0])
-    with pytest.raises(DataError, match=r"texts\.npz: X: every input has one row per record"):
+    with pytest.raises(DataError, match="row per record"):
         load_by_rows(path)
 
 

@@ -50,10 +50,8 @@ def test_a_source_without_ids_is_refused_in_words(tmp_path):
             load(path)
         assert str(caught.value).startswith(f"{path}: it does not say what its records are called")
         assert advice in str(caught.value)
-        assert "--ids-from rows), row numbers, which name other records as soon as a line is deleted" in str(
-            caught.value
-        )
-    with pytest.raises(MissingIdsError, match="give ids_train and ids_test"):
+        assert "row numbers" in str(caught.value)
+    with pytest.raises(MissingIdsError, match="ids_train and ids_test"):
         load(archive(tmp_path, **SIDES))
 
 
@@ -68,13 +66,13 @@ def test_ids_that_are_there_are_not_made_again(tmp_path, ids_from):
         "fashion-mnist",
     ]
     for source in sources:
-        with pytest.raises(DataError, match=r"have ids of their own .*: leave ids_from \(--ids-from\) out") as caught:
+        with pytest.raises(DataError, match=r"leave ids_from \(--ids-from\)") as caught:
             load(source, ids_from=ids_from)
         assert str(caught.value).startswith(f"{source}: ")
 
 
 def test_other_words_are_refused(tmp_path):
-    with pytest.raises(DataError, match="ids_from is one of 'content', 'rows', not 'hash'"):
+    with pytest.raises(DataError, match="'rows', not 'hash'"):
         load(table(tmp_path, ROWS), ids_from="hash")
 
 
@@ -163,14 +161,14 @@ def test_a_nul_in_the_middle_of_an_array():
 @pytest.mark.parametrize("make", [list, np.array, lambda ids: np.array(ids, dtype=object)])
 def test_ids_are_not_too_long(make):
     assert check_identifiers(make(["x" * LONGEST_IDENTIFIER, "y"]), "ids").tolist()[0] == "x" * LONGEST_IDENTIFIER
-    with pytest.raises(DataError, match="ids must have 1,000 characters at most, and one of 1,001 starts with 'xxx"):
+    with pytest.raises(DataError, match="1,001 starts"):
         check_identifiers(make(["y", LONG]), "ids")
 
 
 def test_one_long_id_takes_no_room_for_all(tmp_path):
     """As an array of strings these would be 80 GB."""
     rows = [f"a,{row},{row}" for row in range(4000)] + [f"a,1,{'x' * 100_000}"]
-    with pytest.raises(DataError, match=r"table\.csv: the values of column 'id' must have 1,000 characters at most"):
+    with pytest.raises(DataError, match="1,000 characters"):
         load(table(tmp_path, rows, "label,x,id"))
 
 
@@ -178,25 +176,25 @@ def test_one_long_id_takes_no_room_for_all(tmp_path):
 def test_mixtures_are_not_made_equal(mixed):
     """NumPy makes strings of [1, 'a']."""
     for given_ in (mixed, np.array(mixed, dtype=object)):
-        with pytest.raises(DataError, match="all integers or all strings, not a mixture of"):
+        with pytest.raises(DataError, match="not a mixture"):
             check_identifiers(given_, "ids")
 
 
 @pytest.mark.parametrize("given", [["a", None], ["a", float("nan")], [1, None], np.array([1.0, np.nan])])
 def test_what_is_missing_is_named_by_its_row(given):
-    with pytest.raises(DataError, match="must be there for every record, and row 1 has"):
+    with pytest.raises(DataError, match="row 1"):
         check_identifiers(given, "ids")
 
 
 def test_what_else_is_no_id_is_named_by_its_row():
-    with pytest.raises(DataError, match="row 1 has a UUID: write them as strings"):
+    with pytest.raises(DataError, match="UUID: write"):
         check_identifiers([1, uuid.uuid4()], "ids")
-    with pytest.raises(DataError, match="more than 64 bits"):
+    with pytest.raises(DataError, match="64 bits"):
         check_identifiers([1, 2**70], "ids")
 
 
 def test_columns_of_objects_are_ids():
     assert check_identifiers(np.array(["a", "b"], dtype=object), "ids").tolist() == ["a", "b"]
     assert check_identifiers(np.array([1, 2], dtype=object), "ids").dtype == np.int64
-    with pytest.raises(DataError, match="all integers or all strings"):
+    with pytest.raises(DataError, match="or all strings"):
         check_identifiers([2**70, 1], "ids")

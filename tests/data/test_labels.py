@@ -59,12 +59,12 @@ def test_both_sides_of_a_source():
     assert (of_train.tolist(), of_test.tolist(), names) == ([1, 0], [0, 1], ("0", "1"))
     assert index_labels([True, False], [True], None)[2] == ("False", "True")
     assert index_labels([True, False], [True], ("no", "yes"))[0].tolist() == [1, 0]
-    with pytest.raises(DataError, match="labels are booleans on one side of train and test, and integers on the other"):
+    with pytest.raises(DataError, match="side of train"):
         index_labels([True, False], [1], None)
 
 
 @pytest.mark.parametrize("labels", [[0.5] * 20, [np.nan] * 20, [0.0] * 19 + [np.inf]])
 def test_archives_of_fractions(tmp_path, labels):
     np.savez(tmp_path / "data.npz", X=np.zeros((20, 2), "f4"), y=np.array(labels))
-    with pytest.raises(DataError, match="labels must be integers, booleans or strings"):
+    with pytest.raises(DataError, match="integers, booleans"):
         load_by_rows(tmp_path / "data.npz")

@@ -30,5 +30,5 @@ def test_by_subject_and_by_id(kind, tmp_path):
 
 
 def test_one_of_two():
-    with pytest.raises(DataError, match="split_by is one of 'subject', 'id', not 'person'"):
+    with pytest.raises(DataError, match="'subject', 'id', not"):
         load("digits", split_by="person")

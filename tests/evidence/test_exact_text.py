@@ -70,7 +70,7 @@ class Form(TypedDict):
 def test_fields_are_these_and_no_others():
     assert read_as(Form, {"a": 1}, "the form") == {"a": 1}
     for value, message in [({"a": 1, "b": 2}, "not known here: 'b'"), ({}, "no field 'a'"), ([], "not an object")]:
-        with pytest.raises(EvidenceError, match=f"^the form is not as it must be: .*{message}"):
+        with pytest.raises(EvidenceError, match=f"{message}"):
             read_as(Form, value, "the form")
 
 

@@ -79,7 +79,7 @@ def full_at_the_end(number):
 
 def test_a_full_disk_is_named(tmp_path):
     path = tmp_path / "file"
-    with pytest.raises(OSError, match="No space left on the disk: nothing was kept") as caught:
+    with pytest.raises(OSError, match="No space left") as caught:
         write_atomically(path, full_device)
     assert caught.value.errno == errno.ENOSPC
     assert str(path) in str(caught.value)
@@ -91,7 +91,7 @@ def test_a_disk_that_is_found_full_at_the_end_is_named(tmp_path, monkeypatch, nu
     path = tmp_path / "file"
     path.write_bytes(b"old")
     monkeypatch.setattr(os, "fsync", full_at_the_end(number))
-    with pytest.raises(OSError, match="No space left on the disk") as caught:
+    with pytest.raises(OSError, match="No space left") as caught:
         write_atomically(path, b"new")
     assert str(path) in str(caught.value)
     assert names(tmp_path) == ["file"]

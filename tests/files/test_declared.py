@@ -231,12 +231,12 @@ def test_values_are_not_repeated_in_messages():
 
 
 def test_a_class_may_refuse_by_itself():
-    with pytest.raises(MisfitError, match=r"\[1\] is invalid: the last is before the first"):
+    with pytest.raises(MisfitError, match=r"\[1\] is invalid"):
         from_plain(list[Ordered], [{"first": 1, "last": 1}, {"first": 2, "last": 1}])
 
 
 def test_of_several_types_the_nearest_is_named():
-    with pytest.raises(MisfitError, match=r"^\[1\] is text, not a whole number"):
+    with pytest.raises(MisfitError, match=r"^\[1\] is text"):
         from_plain(int | list[int], [1, "a"])
 
 

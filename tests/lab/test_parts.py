@@ -18,7 +18,7 @@ import json, pathlib
 from lab.page import reproduction_page
 from tools import fill_reproduction
 content = json.loads(pathlib.Path("results/paper/table.json").read_text(encoding="utf-8"))
-assert "Accuracy after unlearning" in reproduction_page({"table": content}, {})
+assert "Accuracy" in reproduction_page({"table": content}, {})
 page = fill_reproduction.PAGE.read_text(encoding="utf-8")
 assert fill_reproduction.fill(page) == page
 """

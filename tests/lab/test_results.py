@@ -80,7 +80,7 @@ def test_a_file_of_another_profile_or_seed_is_refused_and_untouched(results, oth
     before = results.path.read_bytes()
     stranger = Results(results.path, other, CPU)
     for ask in (lambda: stranger.piece("two", never), lambda: stranger.finish({}), stranger.read):
-        with pytest.raises(ValueError, match=r"part\.json was made with another profile, seed or data: choose"):
+        with pytest.raises(ValueError, match=r"part\.json was made"):
             ask()
     assert results.path.read_bytes() == before
 
@@ -89,7 +89,7 @@ def test_a_file_of_another_profile_or_seed_is_refused_and_untouched(results, oth
 def test_a_damaged_file_is_refused_with_what_to_do(results, damage):
     results.path.parent.mkdir()
     results.path.write_bytes(damage)
-    with pytest.raises(ValueError, match=r"part\.json is no result of ours .*: delete it, or choose another --out"):
+    with pytest.raises(ValueError, match="result of ours"):
         results.piece("one", never)
     assert results.path.read_bytes() == damage
 

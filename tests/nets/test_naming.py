@@ -190,7 +190,7 @@ def test_names_that_stand_for_nothing(maker):
 
 
 def test_what_makes_no_network():
-    with pytest.raises(ValueError, match=r"json:dumps should make a torch\.nn\.Module, not a str"):
+    with pytest.raises(ValueError, match="json:dumps should make"):
         NamedNetwork("json:dumps", (3,))()
 
 
@@ -243,7 +243,7 @@ def test_a_function_with_arguments_needs_a_name():
     def inside(shape, classes):
         return of_records(shape, classes)
 
-    with pytest.raises(DataError, match="put it into a module"):
+    with pytest.raises(DataError, match="into a module"):
         suited(inside, (6,), 3)
 
 

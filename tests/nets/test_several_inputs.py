@@ -102,7 +102,7 @@ def test_blocks_are_filled_up_with_what_the_network_takes():
 
 
 def test_an_extractor_with_other_arguments():
-    with pytest.raises(ValueError, match=r"does not take the inputs 0, 1: .*forward"):
+    with pytest.raises(ValueError, match=r"0, 1: .*forward"):
         embed(nn.Linear(2, 3), pictures_and_rows())
-    with pytest.raises(ValueError, match=r"does not take the inputs mask, tokens: .* unexpected keyword"):
+    with pytest.raises(ValueError, match="inputs mask, tokens"):
         embed(PictureAndTable(), texts())

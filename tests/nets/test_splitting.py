@@ -137,23 +137,23 @@ def test_a_layer_that_the_network_does_not_come_to():
     network = HeadFirst()
     network.unused = nn.Linear(5, 3)
     extractor, _ = split(network)
-    with pytest.raises(ValueError, match="did not come to the layer"):
+    with pytest.raises(ValueError, match="not come"):
         extractor(torch.zeros(2, 6))
 
 
 @pytest.mark.parametrize("network", [nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU()), Block(1, 2, 1), nn.Identity()])
 def test_no_linear_layer(network):
-    with pytest.raises(ValueError, match="has no linear layer to cut before: add one"):
+    with pytest.raises(ValueError, match="no linear layer"):
         split(network)
 
 
 @pytest.mark.parametrize("at", ["stem", "nonsense", "fc.weight", ""])
 def test_a_name_that_is_no_linear_layer(at):
-    with pytest.raises(ValueError, match=r"no linear layer named .*it has 'fc'"):
+    with pytest.raises(ValueError, match="linear layer named"):
         split(ResNet(), at=at)
 
 
 @pytest.mark.parametrize("at", [None, ""])
 def test_nothing_before_the_layer(at):
-    with pytest.raises(ValueError, match="nothing comes before it"):
+    with pytest.raises(ValueError, match="nothing comes"):
         split(nn.Linear(3, 2), at=at)

@@ -272,7 +272,7 @@ def test_threads_are_as_before():
 @pytest.mark.parametrize(("lr", "epochs"), [(1e30, 5), (1e300, 1), (float("inf"), 1)])
 def test_divergence(lr, epochs):
     """Also in the very last step, when the loss is not yet infinite."""
-    with pytest.raises(ValueError, match=r"seed 4 diverged.*smaller learning rate"):
+    with pytest.raises(ValueError, match="seed 4 diverged"):
         train(MLP(6, 3), table(20), 4, epochs=epochs, lr=lr)
 
 
@@ -302,7 +302,7 @@ def test_networks_and_records_that_do_not_go_together(network, dataset, message)
 
 
 def test_batch_normalisation_of_single_records():
-    with pytest.raises(ValueError, match=r"cannot be trained on 1 record\(s\) at a time"):
+    with pytest.raises(ValueError, match="trained on 1"):
         train(normalised(), table(), 0, epochs=1, batch_size=1)
 
 
@@ -311,23 +311,23 @@ def test_batch_normalisation_of_single_records():
     [{"epochs": 0}, {"epochs": -1}, {"batch_size": 0}, {"lr": 0.0}, {"lr": -1.0}, {"lr": float("nan")}],
 )
 def test_recipes_that_are_none(options):
-    with pytest.raises(ValueError, match="training takes one epoch or more"):
+    with pytest.raises(ValueError, match="takes one epoch"):
         train(MLP(6, 3), table(), 0, **options)
 
 
 def test_other_requests_that_cannot_be_met():
-    with pytest.raises(ValueError, match="one thread or more"):
+    with pytest.raises(ValueError, match="thread or more"):
         train(MLP(6, 3), table(), 0, threads=0)
-    with pytest.raises(ValueError, match="on 'cpu' or 'cuda', not 'meta'"):
+    with pytest.raises(ValueError, match="'cuda', not 'meta'"):
         train(MLP(6, 3), table(), 0, device="meta")
-    with pytest.raises(ValueError, match="a seed is a whole number"):
+    with pytest.raises(ValueError, match="whole number"):
         train(MLP(6, 3), table(), -1)
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:1", torch.device("cuda")])
 def test_cuda_where_there_is_none(device, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ValueError, match="PyTorch finds no CUDA device here: use device='cpu'"):
+    with pytest.raises(ValueError, match="here: use device='cpu'"):
         train(MLP(6, 3), table(), 0, device=device)
 
 

@@ -53,7 +53,7 @@ def test_from_forgetting_to_the_next_export(workspace, published, tmp_path):
     assert np.array_equal(served.predict_proba(SOME), before)  # until it is told
     published()
     for act in (served.predict, served.predict_proba, served.decision_function):
-        with pytest.raises(Revoked, match=rf"lists its export {first.export}.*Export it again"):
+        with pytest.raises(Revoked, match=rf"export {first.export}.*Export"):
             act(SOME)
     with pytest.raises(Revoked):
         load(served_folder, revocations=published())
@@ -150,7 +150,7 @@ def test_where_it_cannot_be_read_the_last_one_counts_for_a_while(watched, how):
     watch.check("a")
     clock.now += 1
     for _ in range(2):
-        with pytest.raises(RevocationsUnread, match=r"revoked\.json cannot be read"):
+        with pytest.raises(RevocationsUnread, match=r"revoked\.json"):
             watch.check("a")
     if how == "pipe":
         path.unlink()
@@ -164,19 +164,19 @@ def test_without_a_list_at_the_start_nothing_is_answered(workspace, tmp_path, pu
     with pytest.raises(RevocationsUnread, match="No such file"):
         load(tmp_path / "model", revocations=tmp_path / "nowhere.json")
     published().write_text("{}")
-    with pytest.raises(RevocationsUnread, match="not in the format 'maxrr revocations'"):
+    with pytest.raises(RevocationsUnread, match="format 'maxrr revocations'"):
         load(tmp_path / "model", revocations=tmp_path / "revoked.json")
 
 
 def test_what_cannot_be_meant_is_refused(workspace, tmp_path, published):
     export(workspace, tmp_path / "model")
     for source in ("ftp://example.org/list", "file:///etc/passwd"):
-        with pytest.raises(ValueError, match="an https:// or http:// address"):
+        with pytest.raises(ValueError, match="https:// or http://"):
             load(tmp_path / "model", revocations=source)
-    with pytest.raises(ValueError, match="max_age is at least refresh"):
+    with pytest.raises(ValueError, match="least refresh"):
         load(tmp_path / "model", revocations=published(), refresh=60, max_age=10)
     export(fitted("embeddings"), tmp_path / "model")
-    with pytest.raises(ValueError, match="was not exported from a workspace"):
+    with pytest.raises(ValueError, match="not exported"):
         load(tmp_path / "model", revocations=published())
 
 
@@ -186,7 +186,7 @@ def test_an_export_that_the_list_is_not_about_is_not_taken(workspace, tmp_path, 
     with Workspace.create(tmp_path / "other", MaxRR.on_features(C=0.7), table()) as other:
         for source in (other, fitted("embeddings")):
             export(source, tmp_path / "model")
-            with pytest.raises(ValueError, match="from another workspace by now, or from none"):
+            with pytest.raises(ValueError, match="workspace by now"):
                 served.reload()
             assert served.export == first.export
     export(workspace, tmp_path / "model")
@@ -238,7 +238,7 @@ def test_an_address_that_drips_is_given_up(monkeypatch):
         before = set(threading.enumerate())
         threading.Thread(target=drip).start()
         started = time.monotonic()
-        with pytest.raises(RevocationsUnread, match=r"no whole answer within 0\.3 seconds"):
+        with pytest.raises(RevocationsUnread, match=r"within 0\.3 seconds"):
             Watch(f"http://127.0.0.1:{server.getsockname()[1]}/list", "w", 0.0, 10.0).check("a")
         assert time.monotonic() - started < 0.9  # it drips for a second
         for thread in set(threading.enumerate()) - before:

