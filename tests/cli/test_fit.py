@@ -111,7 +111,7 @@ def test_a_core_in_shards(shell: Shell, tmp_path: Path, key_file: Path) -> None:
     """Two records of one shard: one extractor of three is trained again."""
     folder, options = tmp_path / "ws", ("--core", "hash:0.5", "--core-key-file", key_file, "--shards", 3, *QUICK)
     shell("fit", "digits", *options, "--out", folder)
-    assert shell("status", folder, "--json").json["shards"] == 3
+    assert shell("status", folder, "--json").json["facts"]["extractors"].startswith("3,")
     assert "3, each trained on a shard of the core" in shell("status", folder).out
     core = np.array(kinds(folder)["core"])
     ids = core[HashCore(0.5, "house", shards=3).sharding.of(core) == 1][:2].tolist()

@@ -79,7 +79,8 @@ def test_a_workspace_keeps_them_and_a_replay_uses_them(tmp_path):
         status = workspace.status()
         workspace.model.bundle().save(tmp_path / "bundle")
     assert replay(receipt, Bundle.load(tmp_path / "bundle"), left).outcome == "identical"
-    assert (status.class_weight, status.weighted_records) == (WEIGHTS, True)
+    assert status.facts["weights"] == ", ".join([*(f"{name} {weight:g}" for name, weight in WEIGHTS.items()),
+                                                 "every record its own"])  # fmt: skip
     assert "weights         kind 1 7.5, every record its own" in str(status)
 
 
@@ -256,7 +257,7 @@ def test_a_workspace_is_fitted_again_after_a_weighted_class_is_forgotten(verb, t
     left = records.without(gone)
     with Workspace.create(tmp_path / "ws", MaxRR.on_features(class_weight=WEIGHTS), records) as workspace:
         workspace.model.unlearn(gone)
-        (kept,) = workspace.status().class_weight
+        (kept,) = workspace._store.words.class_weight
     with Workspace.open(tmp_path / "ws") as workspace:
         if verb == "fit with the class":
             workspace.model.fit(joined(left, back))
@@ -269,7 +270,7 @@ def test_a_workspace_is_fitted_again_after_a_weighted_class_is_forgotten(verb, t
         if verb.endswith("add, refit"):
             given(workspace, joined(left, back)).model.refit()
         here = joined(left, back) if "add" in verb or "class" in verb else left
-        assert workspace.status().class_weight == ({kept: 7.5} if here is left else WEIGHTS)
+        assert workspace._store.words.class_weight == ({kept: 7.5} if here is left else WEIGHTS)
         oracle = MaxRR.on_features(class_weight=WEIGHTS).fit(here)
         assert workspace.model.model_hash_ == oracle.model_hash_
 

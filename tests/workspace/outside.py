@@ -29,7 +29,7 @@ EVER = np.concatenate([RECORDS.ids, ADDED.ids])
 def created(folder, key):
     """A workspace of 60 records that are features already, with an export and a request behind it; closed."""
     with Workspace.create(folder, MaxRR.on_features(), RECORDS, signing_key=key) as workspace:
-        workspace.record_export("onnx", folder.parent / "first.onnx", workspace.model)
+        workspace._keeper.note_export("onnx", folder.parent / "first.onnx", workspace.model)
         forget(workspace)
 
 
@@ -58,7 +58,7 @@ def several(workspace):
 
 def export(workspace):
     """A copy of the model, which is revoked at once."""
-    workspace.record_export("onnx", workspace.folder.parent / "later.onnx", workspace.model)
+    workspace._keeper.note_export("onnx", workspace.folder.parent / "later.onnx", workspace.model)
     return forget(workspace)
 
 

@@ -21,8 +21,7 @@ from maxrr.data import Dataset
 from maxrr.nets import MLP
 from maxrr.unlearning.facts import Words
 from maxrr.workspace import Workspace, seen
-from maxrr.workspace.entries import Answered, kept_in, request_entry
-from maxrr.workspace.history import HEADER, Frame, History, frames_in
+from maxrr.workspace.history import Frame, History, frames_in
 from tests.unlearning.problems import NEW_CLASS, digits, fresh, table
 
 KEY = "house"
@@ -56,7 +55,7 @@ def rewrite_frames(folder, change, key=None):
     frames = [vars(frame).copy() for frame in frames_in(path)]
     change(frames)
     history = History(path, key)
-    path.write_bytes(HEADER)
+    path.write_bytes(history.first_line.to_bytes())
     history.in_doubt = False
     for frame in frames:
         history.append(Frame(**frame))
@@ -64,19 +63,24 @@ def rewrite_frames(folder, change, key=None):
 
 def receipts_in(folder):
     """All receipts in a history, as they were handed out."""
-    return [kept.receipt for kept in kept_in(frames_in(history_in(folder)))]
+    content = history_in(folder).read_bytes()
+    return [content[slice(*each.receipt)] for frame in frames_in(history_in(folder)) for each in frame.answered()]
 
 
 def write_receipts(folder, receipts):
     """Put others in their place, as one could who has read the key."""
 
     def change(frames):
-        answered = [Answered("0" * 64, bytes(32), (0, len(each)), (0, 0)) for each in receipts]
         for frame in frames:
-            frame.update(entries=b"", receipts=b"", proofs=b"")
-        frames[-1].update(entries=b"".join(map(request_entry, answered)), receipts=b"".join(receipts))
+            frame.update(answers=[], tombstones=b"", receipts=b"", proofs=b"")
+        frames[-1].update(answers=[answer_of(each) for each in receipts], receipts=b"".join(receipts))
 
     rewrite_frames(folder, change)
+
+
+def answer_of(receipt):
+    """What a frame says of a request that left nothing but this receipt."""
+    return ["0" * 64, "0" * 64, 0, len(receipt), 0]
 
 
 def facts_of(folder):
@@ -102,9 +106,9 @@ def rewrite_facts(folder, facts, key=None):
     (folder / name).write_bytes(content)
 
     def renamed(frames):
-        base = [frame["base"] for frame in frames if frame["base"] is not None][-1]
-        base["files"] = {each: known for each, known in base["files"].items() if not each.startswith("heads")}
-        base["files"][name] = digest
+        files = [frame["files"] for frame in frames if frame["files"] is not None][-1]
+        files["hashes"] = {each: known for each, known in files["hashes"].items() if not each.startswith("heads")}
+        files["hashes"][name] = digest
 
     rewrite_frames(folder, renamed, key)
 
@@ -266,8 +270,9 @@ def belongs(folder):
     """The names of all files that the present state of a workspace has."""
     with Workspace.open(folder, read_only=True) as workspace:
         root = workspace._store.root
-    log = {name for name in contents(folder) if name.startswith("log/") and ".tmp" not in name} if root.keys else set()
-    return {*root.files, root.rows.file, history_in(folder).name, *log, ".lock"}
+    log = {name for name in contents(folder) if name.startswith("log/") and ".tmp" not in name}
+    log = log if root.files.keys else set()
+    return {*root.files.hashes, root.rows.file, history_in(folder).name, *log, ".lock"}
 
 
 def copied(folder, to):
@@ -317,3 +322,8 @@ def needles(model, dataset, id_):
         for multiplier in multipliers[(head == row) & (multipliers != fitted.blueprint.C)]:
             wanted[f"multiplier of head {number}"] = np.float64(multiplier).tobytes()
     return wanted
+
+
+def lacking(workspace):
+    """How many requests an older copy lacks of what was seen."""
+    return workspace._store.now.lacks(workspace._store.latest_seen)

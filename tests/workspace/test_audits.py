@@ -66,7 +66,7 @@ def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
 def test_a_request_that_only_erases_still_is_one_frame(kept):
     """What was set aside is compared by its value, and is no reason to write the whole state."""
     kept.model.unlearn(kinds(kept.model)[2][:1])
-    assert [frame.base is None for frame in frames_in(history_in(kept.folder))] == [False, True]
+    assert [frame.files is None for frame in frames_in(history_in(kept.folder))] == [False, True]
 
 
 def test_nothing_of_the_test_records_is_in_the_folder(kept, sides, records):
@@ -173,6 +173,6 @@ def test_notes_say_nothing_but_when_and_of_which_receipt(workspace, records, rec
     assert {name for name in after if after[name] != before.get(name)} == {path.name}
     one, two = frames_in(path)[-2:]
     assert two.audit.keys() == {"receipt", "time"}
-    assert two.audit["receipt"] == workspace._store.entries.answered[0].digest
+    assert two.audit["receipt"] == workspace._store.answers[0].digest
     assert (two.state, two.requests, two.commitment) == (one.state, one.requests, one.commitment)
     assert len(two.to_bytes()) < 400

@@ -42,7 +42,10 @@ def test_it_is_the_same_workspace_and_says_that_it_is_a_copy(folder, key, tmp_pa
         with pytest.warns(OlderCopyWarning, match=r"copy is a backup, made on .* catch-up"):
             look(tmp_path / "copy")
     with quietly(tmp_path / "copy", signing_key=key) as workspace:
-        for act in (forget, lambda workspace: workspace.record_export("onnx", tmp_path / "x.onnx", workspace.model)):
+        for act in (
+            forget,
+            lambda workspace: workspace._keeper.note_export("onnx", tmp_path / "x.onnx", workspace.model),
+        ):
             with pytest.raises(OlderCopy, match="is a backup"):
                 act(workspace)
     with warnings.catch_warnings():
@@ -160,3 +163,16 @@ def test_it_is_made_of_a_copy_and_not_of_a_map(folder, tmp_path):
     with mock.patch.object(Rows, "content", noted):
         backup(folder, tmp_path / "copy")
     assert mapped == [False]
+
+
+def test_one_whose_end_is_missing_is_a_backup_all_the_same(folder, key, tmp_path):
+    """Its first line says so, not its last frame, which may have been cut off."""
+    with Workspace.open(folder, signing_key=key) as workspace:
+        workspace._keeper.note_export("onnx", tmp_path / "x.onnx", workspace.model)  # whose loss nothing else tells
+    backup(folder, tmp_path / "copy")
+    path = history_in(tmp_path / "copy")
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.warns(OlderCopyWarning, match="is a backup"):
+        workspace = Workspace.open(tmp_path / "copy", signing_key=key)
+    with workspace, pytest.raises(OlderCopy, match="is a backup"):
+        forget(workspace)

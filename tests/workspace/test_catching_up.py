@@ -11,7 +11,9 @@ from maxrr.unlearning import HandedReceipt
 from maxrr.unlearning.consistency import contradictions
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log
 from maxrr.workspace.names import origin_of
+from tests.unlearning.problems import fresh
 from tests.workspace.problems import (
+    HASHED,
     NEW,
     NEWCOMERS,
     belongs,
@@ -22,6 +24,7 @@ from tests.workspace.problems import (
     found,
     history_in,
     kinds,
+    lacking,
     needles,
     receipts_in,
     reopened,
@@ -79,7 +82,7 @@ def test_it_forgets_whom_the_newer_receipts_name(copies, records, key, given):
         shutil.copy(source, older.parent / "published")
         source = older.parent / "published"
     with quietly(older, signing_key=key) as workspace:
-        before, token = workspace.status().records, workspace.token
+        before, token = workspace.status().records, workspace._store.token
         receipt = workspace.catch_up(source)
         assert (receipt.number, receipt.requested, receipt.guarantee) == (8, 4, "exact-refit")
         assert receipt.reason.startswith("an older copy was restored, and catches up with receipts 2 to 7")
@@ -88,7 +91,7 @@ def test_it_forgets_whom_the_newer_receipts_name(copies, records, key, given):
         assert found(known, older) == set()
         assert [each.number for each in workspace.receipts()] == list(range(1, 9))
         assert workspace.model.has_forgotten([NEWCOMERS.ids[0], NEWCOMERS.ids[1]]).tolist() == [True, False]
-        assert (workspace.older_than_seen, forgotten_but_here(workspace)) == (0, 0)
+        assert (lacking(workspace), forgotten_but_here(workspace)) == (0, 0)
         after = facts(workspace, records)
     assert receipts_in(older)[:7] == receipts
     assert reopened(older, records) == after
@@ -114,7 +117,7 @@ def test_what_is_not_newer_or_not_of_this_workspace_is_refused(copies, template,
         pytest.raises(WorkspaceError, match="one that went on by itself"),
     ):
         workspace.catch_up(aside)
-    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="no history of this"):
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="is not there"):
         workspace.catch_up(other)
     with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="it is not newer"):
         workspace.catch_up(older)
@@ -210,7 +213,7 @@ def test_the_newer_log_has_all_receipts(copies, key, tmp_path):
     short = copied(newer, tmp_path / "short")
     shutil.rmtree(short / "log")
     shutil.copytree(older / "log", short / "log")
-    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="1 of its 7 receipts"):
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match=r"has 1 entry.* 7 receipts"):
         workspace.catch_up(short)
 
 
@@ -240,3 +243,22 @@ def test_history_and_log_beside_damaged_files_are_enough(copies, key, damaged):
 def test_what_is_not_there_is_no_newer_copy(copies, key, tmp_path):
     with quietly(copies[0], signing_key=key) as workspace, pytest.raises(WorkspaceError, match="is not there"):
         workspace.catch_up(tmp_path / "nowhere")
+
+
+def test_two_workspaces_made_of_one_fitted_model_do_not_catch_up_with_each_other(records, tmp_path):
+    """They have one key; the first line of a history tells whose it is."""
+    model = fresh(HASHED, records).fit(records)
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        Workspace.create(folder, model, records).close()
+    with Workspace.open(other) as workspace:
+        workspace.model.unlearn(kinds(workspace.model)[2][:1])
+    renamed = tmp_path / "renamed"
+    renamed.mkdir()
+    shutil.copy(history_in(other), renamed / history_in(one).name)
+    before = contents(one)
+    with Workspace.open(one) as workspace:
+        for newer in (history_in(other), renamed):
+            with pytest.raises(WorkspaceError, match="another workspace"):
+                workspace.catch_up(newer)
+    assert contents(one) == before

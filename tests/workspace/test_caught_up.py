@@ -12,7 +12,7 @@ from maxrr.errors import DataError
 from maxrr.serving import Revocations
 from maxrr.workspace import Workspace
 from tests.workspace.outside import ADDED, NEW, RECORDS, add, forget, none_of
-from tests.workspace.problems import holds
+from tests.workspace.problems import holds, lacking
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")  # it is one, until it has caught up
 
@@ -40,7 +40,7 @@ def caught_up(small, key, tmp_path):
 
 
 def revoked_export(workspace):
-    workspace.record_export("onnx", workspace.folder.parent / "later.onnx", workspace.model)
+    workspace._keeper.note_export("onnx", workspace.folder.parent / "later.onnx", workspace.model)
     forget(workspace)
 
 
@@ -85,7 +85,7 @@ def test_it_knows_whom_the_newer_one_has_forgotten(caught_up, key, acts):
             for each in ADDED.subjects
             if one.model.has_forgotten(subjects=each)
         )
-        assert other.older_than_seen == 0
+        assert lacking(other) == 0
 
 
 def test_an_export_from_before_the_backup_is_revoked(caught_up):

@@ -151,9 +151,9 @@ def test_an_older_history_costs_no_file(template, used, tmp_path):
     assert contents(folder) == before
 
 
-def in_base(change):
-    """Change the files that the last base names."""
-    return lambda frames: change([frame["base"] for frame in frames if frame["base"] is not None][-1])
+def in_files(change):
+    """Change what the last frame says that names files."""
+    return lambda frames: change([frame["files"] for frame in frames if frame["files"] is not None][-1])
 
 
 def in_last(**changes):
@@ -161,30 +161,30 @@ def in_last(**changes):
 
 
 FRAMES = {
-    "another form": (in_base(lambda base: base.update(form=1)), "canonical form 1, and this program makes form 2"),
-    "a form in words": (in_base(lambda base: base.update(form="2")), "canonical form '2', and this program makes form"),
-    "no form": (in_base(lambda base: base.pop("form")), "canonical form None"),
-    "rows elsewhere": (in_base(lambda base: base.update(rows="../precious")), "is damaged"),
-    "rows at the root": (in_base(lambda base: base.update(rows="/precious")), "is damaged"),
-    "one more file": (in_base(lambda base: base["files"].update({"../precious": "0"})), "is damaged"),
-    "no files": (in_base(lambda base: base.update(files={})), "is damaged"),
-    "files as a list": (in_base(lambda base: base.update(files=[])), "is damaged"),
-    "no rows": (in_base(lambda base: base.pop("rows")), "is damaged"),
-    "something more": (in_base(lambda base: base.update(more=1)), "is damaged"),
+    "another form": (in_files(lambda files: files.update(form=1)), "canonical form 1, and this program makes form 2"),
+    "a form in words": (in_files(lambda files: files.update(form="2")), "canonical form '2', and this program makes"),
+    "no form": (in_files(lambda files: files.pop("form")), "canonical form None"),
+    "rows elsewhere": (in_files(lambda files: files.update(rows="../precious")), "is damaged"),
+    "rows at the root": (in_files(lambda files: files.update(rows="/precious")), "is damaged"),
+    "one more file": (in_files(lambda files: files["hashes"].update({"../precious": "0"})), "is damaged"),
+    "no files": (in_files(lambda files: files.update(hashes={})), "is damaged"),
+    "files as a list": (in_files(lambda files: files.update(hashes=[])), "is damaged"),
+    "no rows": (in_files(lambda files: files.pop("rows")), "is damaged"),
+    "something more": (in_files(lambda files: files.update(more=1)), "is damaged"),
     "rows that are not there": (in_last(erased=[10**6]), "is damaged"),
     "rows before the first": (in_last(erased=[-1]), "is damaged"),
     "half a row": (in_last(erased=[0.5]), "is damaged"),
-    "too many rows": (in_last(count=10**12), "is damaged"),
-    "fewer rows than none": (in_last(count=-1), "is damaged"),
+    "too many rows": (in_last(rows=10**12), "is damaged"),
+    "fewer rows than none": (in_last(rows=-1), "is damaged"),
     "other blocks": (in_last(blocks={"0": "0" * 64}), "is damaged"),
     "blocks that are not there": (in_last(blocks={"7": "0" * 64}), "is damaged"),
-    "objects": (in_base(lambda base: base["layout"].update(ids="O")), "is damaged"),
-    "another type of ids": (in_base(lambda base: base["layout"].update(ids="<i4")), "is damaged"),
-    "nonsense for a type": (in_base(lambda base: base["layout"].update(ids="ids")), "is damaged"),
-    "negative width": (in_base(lambda base: base["layout"].update(width=-3)), "is damaged"),
+    "objects": (in_files(lambda files: files["layout"].update(ids="O")), "is damaged"),
+    "another type of ids": (in_files(lambda files: files["layout"].update(ids="<i4")), "is damaged"),
+    "nonsense for a type": (in_files(lambda files: files["layout"].update(ids="ids")), "is damaged"),
+    "negative width": (in_files(lambda files: files["layout"].update(width=-3)), "is damaged"),
     "more in the log": (in_last(logged=9), "is damaged"),
-    "another key": (in_base(lambda base: base.update(keys=["0" * 64])), "is damaged"),
-    "no key": (in_base(lambda base: base.update(keys=["../precious"])), "is damaged"),
+    "another key": (in_files(lambda files: files.update(keys=["0" * 64])), "is damaged"),
+    "no key": (in_files(lambda files: files.update(keys=["../precious"])), "is damaged"),
 }  # fmt: skip
 WORDS = {
     "empty facts": lambda facts: facts.clear(),

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from maxrr.serving import export
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from tests.unlearning.problems import table_model
 from tests.workspace.problems import found, given, history_in, kinds, needles
@@ -23,7 +24,7 @@ def workspace(folder):
 
 def test_an_export_is_noted_with_when_what_and_where(workspace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    name = workspace.record_export("onnx", "model.onnx", workspace.model)
+    name = workspace._keeper.note_export("onnx", "model.onnx", workspace.model)
     (noted,) = workspace.exports()
     assert (noted.id, noted.kind, noted.path, noted.requests) == (name, "onnx", str(tmp_path / "model.onnx"), 0)
     assert noted.time.endswith("+00:00")
@@ -35,18 +36,18 @@ def test_an_export_is_noted_with_when_what_and_where(workspace, tmp_path, monkey
 @pytest.mark.parametrize("whose", [1, 2], ids=["influential", "free"])
 def test_forgetting_revokes_what_was_exported_before(workspace, whose):
     """A free record, too: the probabilities were fitted on it."""
-    workspace.record_export("serving", "a", workspace.model)
+    workspace._keeper.note_export("serving", "a", workspace.model)
     old = copy.deepcopy(workspace.model)
     workspace.model.unlearn(kinds(workspace.model)[whose][:1])
-    workspace.record_export("serving", "b", workspace.model)
-    workspace.record_export("serving", "c", old)  # made of a state that had passed by then
+    workspace._keeper.note_export("serving", "b", workspace.model)
+    workspace._keeper.note_export("serving", "c", old)  # made of a state that had passed by then
     by_path = {os.path.basename(each.path): each for each in workspace.exports()}
     assert flags(by_path[name] for name in "abc") == [(True, True, False), (False, False, False), (True, True, False)]
     assert sorted(map(str, overview(workspace.folder).status.exports)) == sorted(map(str, workspace.exports()))
 
 
 def test_another_fit_puts_it_out_of_date_and_revokes_nothing(workspace, records):
-    workspace.record_export("serving", "a", workspace.model)
+    workspace._keeper.note_export("serving", "a", workspace.model)
     workspace.model.fit(records.select(records.ids[:70]))
     assert flags(workspace.exports()) == [(True, False, False)]
 
@@ -54,7 +55,7 @@ def test_another_fit_puts_it_out_of_date_and_revokes_nothing(workspace, records)
 def test_a_request_for_what_was_forgotten_before_revokes_nothing(workspace):
     gone = kinds(workspace.model)[2][:1]
     workspace.model.unlearn(gone)
-    workspace.record_export("serving", "a", workspace.model)
+    workspace._keeper.note_export("serving", "a", workspace.model)
     workspace.model.unlearn(gone)
     assert flags(workspace.exports()) == [(False, False, False)]
 
@@ -62,18 +63,18 @@ def test_a_request_for_what_was_forgotten_before_revokes_nothing(workspace):
 def test_training_again_without_a_record_that_the_extractor_had_kept_revokes(workspace, records):
     gone = kinds(workspace.model)[0][:1]
     workspace.model.unlearn(gone, core_policy="keep-extractor")
-    workspace.record_export("serving", "a", workspace.model)
+    workspace._keeper.note_export("serving", "a", workspace.model)
     receipt = given(workspace, records).model.unlearn(gone, core_policy="retrain")
     assert (receipt.guarantee, receipt.tombstones) == ("exact-retrain", [])
-    workspace.record_export("serving", "b", workspace.model)
+    workspace._keeper.note_export("serving", "b", workspace.model)
     assert flags(workspace.exports()) == [(True, True, False), (False, False, False)]
     assert overview(workspace.folder).status.exports == workspace.exports()
 
 
 def test_the_last_export_to_a_place_replaces_the_one_before(workspace):
-    first = workspace.record_export("serving", "a", workspace.model)
-    workspace.record_export("onnx", "a", workspace.model)
-    workspace.record_export("serving", "a", workspace.model)
+    first = workspace._keeper.note_export("serving", "a", workspace.model)
+    workspace._keeper.note_export("onnx", "a", workspace.model)
+    workspace._keeper.note_export("serving", "a", workspace.model)
     assert [each.id for each in workspace.exports() if each.replaced] == [first]
 
 
@@ -82,10 +83,10 @@ def test_a_snapshot_notes_an_export_once_nobody_works_there(workspace, monkeypat
     monkeypatch.setattr("maxrr.workspace.folder.PATIENCE", 0.0)
     with Workspace.open(workspace.folder, read_only=True) as reader:
         with pytest.raises(WorkspaceError, match=r"another process works in .* Nothing was changed"):
-            reader.record_export("onnx", "model.onnx", reader.model)
+            reader._keeper.note_export("onnx", "model.onnx", reader.model)
         workspace.model.unlearn(kinds(workspace.model)[2][:1])
         workspace.close()
-        name = reader.record_export("onnx", "model.onnx", reader.model)
+        name = reader._keeper.note_export("onnx", "model.onnx", reader.model)
         assert [(each.id, each.requests) for each in reader.exports()] == [(name, 0)]
     with Workspace.open(workspace.folder) as again:
         assert flags(again.exports()) == [(True, True, False)]
@@ -103,13 +104,13 @@ def test_a_snapshot_notes_nothing_behind_an_end_that_is_not_whole(workspace, mon
         for content in (written[:-1], written[:-1] + bytes([written[-1] ^ 1])):
             path.write_bytes(content)
             with pytest.raises(WorkspaceError, match=r"history-.* (is not whole|is damaged).* Nothing was changed"):
-                reader.record_export("onnx", "model.onnx", reader.model)
+                reader._keeper.note_export("onnx", "model.onnx", reader.model)
             assert path.read_bytes() == content
 
 
 def test_a_note_that_was_changed_is_damage(workspace):
     """It changes no row and no file, by which a request that is missing is noticed."""
-    workspace.record_export("onnx", "model.onnx", workspace.model)
+    workspace._keeper.note_export("onnx", "model.onnx", workspace.model)
     workspace.close()
     path = history_in(workspace.folder)
     content = path.read_bytes()
@@ -124,7 +125,7 @@ def test_a_note_that_was_changed_is_damage(workspace):
 def test_a_snapshot_waits_for_one_who_works(workspace):
     with Workspace.open(workspace.folder, read_only=True) as reader:
         threading.Timer(0.5, workspace.close).start()
-        name = reader.record_export("onnx", "model.onnx", reader.model)
+        name = reader._keeper.note_export("onnx", "model.onnx", reader.model)
     assert [each.id for each in overview(workspace.folder).status.exports] == [name]
 
 
@@ -132,16 +133,40 @@ def test_a_note_tells_nothing_about_what_is_forgotten(workspace, records):
     id_ = kinds(workspace.model)[1][0].item()
     wanted = needles(workspace.model, records, id_)
     plain = workspace.model.model_hash_, workspace.model.content_hash_
-    workspace.record_export("onnx", "model.onnx", workspace.model)
+    workspace._keeper.note_export("onnx", "model.onnx", workspace.model)
     workspace.model.unlearn([id_])
     assert found(wanted, workspace.folder) == set()
     history = history_in(workspace.folder).read_bytes()
     assert not any(each.encode() in history for each in plain)
 
 
+def test_the_place_of_an_export_is_not_in_clear(workspace, tmp_path):
+    workspace._keeper.note_export("onnx", tmp_path / "miller.onnx", workspace.model)
+    assert found({"path": b"miller"}, workspace.folder) == set()
+    assert workspace.exports()[0].path == str(tmp_path / "miller.onnx")
+
+
+def test_a_snapshot_learns_of_exports_that_others_noted(workspace):
+    workspace.close()
+    with (
+        Workspace.open(workspace.folder, read_only=True) as one,
+        Workspace.open(workspace.folder, read_only=True) as other,
+    ):
+        name = other._keeper.note_export("onnx", "model.onnx", other.model)
+        assert one.exports() == []
+        assert one.reload()
+        assert [each.id for each in one.exports()] == [name]
+
+
+@pytest.mark.parametrize("of", ["workspace", "model"])
+def test_an_export_of_the_live_model_is_noted_like_one_of_the_workspace(workspace, tmp_path, of):
+    made = export(workspace if of == "workspace" else workspace.model, tmp_path / "served", form="torch")
+    assert [each.id for each in workspace.exports()] == [made.export]
+
+
 def test_a_model_from_elsewhere_is_refused(workspace):
     with pytest.raises(ValueError, match="not of this workspace"):
-        workspace.record_export("onnx", "model.onnx", table_model())
+        workspace._keeper.note_export("onnx", "model.onnx", table_model())
     assert workspace.exports() == []
 
 
@@ -151,7 +176,7 @@ def test_a_place_is_the_same_however_it_is_written(workspace, tmp_path, monkeypa
     (tmp_path / "link").symlink_to("real")
     paths = ["real/model", "link/model", "real/../real/model", "./real/model/", str(tmp_path / "link" / "model")]
     for path in paths:
-        workspace.record_export("serving", path, workspace.model)
+        workspace._keeper.note_export("serving", path, workspace.model)
     found = workspace.exports()
     assert {each.path for each in found} == {str(tmp_path / "real" / "model")}
     assert [each.replaced for each in found] == [True] * (len(paths) - 1) + [False]
@@ -161,5 +186,5 @@ def test_a_link_that_is_exported_to_is_a_place_of_its_own(workspace, tmp_path):
     """It is replaced, and not the file that it leads to."""
     (tmp_path / "link.onnx").symlink_to("model.onnx")
     for name in ("model.onnx", "link.onnx"):
-        workspace.record_export("onnx", tmp_path / name, workspace.model)
+        workspace._keeper.note_export("onnx", tmp_path / name, workspace.model)
     assert [each.replaced for each in workspace.exports()] == [False, False]

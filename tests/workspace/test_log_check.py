@@ -9,12 +9,12 @@ from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import LogWriter, SigningKey
 from maxrr.unlearning import HandedReceipt
 from maxrr.workspace import check_receipt_log
-from maxrr.workspace.entries import Answered, request_entry
 from maxrr.workspace.history import Frame, History
 from maxrr.workspace.names import history_name, origin_of
 from tests.cases import THOROUGH, every
 from tests.evidence.logs import contents, flipped
 from tests.plain_receipts import receipt, receipts
+from tests.workspace.problems import answer_of
 
 KEY, LATER = SigningKey.generate(), SigningKey.generate()
 TOKEN = "0123456789abcdef"
@@ -28,11 +28,10 @@ def no_waiting(monkeypatch):
 def write_history(folder, receipts):
     """A history with these receipts, as bytes."""
     path = folder / history_name(TOKEN)
-    History.create(path)
-    answered = [Answered("0" * 64, bytes(32), (0, len(each)), (0, 0)) for each in receipts]
+    History.create(path, TOKEN)
     history = History(path, b"a key that nobody asks for")
-    for entry, each in zip(map(request_entry, answered), receipts, strict=True):
-        history.append(Frame(1, "0" * 64, entries=entry, receipts=each))
+    for each in receipts:
+        history.append(Frame(1, "0" * 64, answers=[answer_of(each)], receipts=each))
     return path
 
 

@@ -1,9 +1,8 @@
 """A copy that is known to be older signs nothing: it catches up, or somebody accepts the loss of the newer one."""
 
+import multiprocessing
 import os
 import shutil
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,14 +10,26 @@ from datetime import UTC, datetime
 import pytest
 
 from maxrr.errors import EvidenceError, OlderCopy
-from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs, make_key
+from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs
 from maxrr.serving import Revocations, export
 from maxrr.unlearning import Receipt, replay
 from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.forgetting import execute
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, seen
 from maxrr.workspace.names import origin_of
-from tests.workspace.problems import NEW, NEWCOMERS, contents, copied, facts, given, holds, kinds, reopened, together
+from tests.workspace.problems import (
+    NEW,
+    NEWCOMERS,
+    contents,
+    copied,
+    facts,
+    given,
+    holds,
+    kinds,
+    lacking,
+    reopened,
+    together,
+)  # fmt: skip
 
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.workspace.OlderCopyWarning")
 KEY = SigningKey.generate()
@@ -54,7 +65,7 @@ VERBS = {
     "fit": lambda workspace, records, free: workspace.model.fit(records),
     "refit": lambda workspace, records, free: given(workspace, records).model.refit(),
     "bundle": lambda workspace, records, free: workspace.model.bundle(),
-    "record_export": lambda workspace, records, free: workspace.record_export("onnx", "a.onnx", workspace.model),
+    "record_export": lambda workspace, records, free: workspace._keeper.note_export("onnx", "a.onnx", workspace.model),
     "export": lambda workspace, records, free: export(workspace, workspace.folder.parent / "served", form="torch"),
 }
 
@@ -73,7 +84,7 @@ def test_every_verb_refuses_before_any_work(copies, records, key, place):
                 verb(workspace, records, free)
             assert (name, refused.value.code, refused.value.plans) == (name, "older-copy", ())
         assert facts(workspace, records) == state
-        assert (workspace.older_than_seen, workspace.model.plan(free[:1]).refusal) == (2, None)
+        assert (lacking(workspace), workspace.model.plan(free[:1]).refusal) == (2, None)
     with Workspace.open(folder, read_only=True) as reader:
         for name in ("bundle", "record_export", "export"):
             with pytest.raises(OlderCopy):
@@ -84,7 +95,7 @@ def test_every_verb_refuses_before_any_work(copies, records, key, place):
     assert set(folder.parent.iterdir()) == beside
 
 
-def test_what_is_only_read_stays_possible(copies, records, key):
+def test_what_is_only_read_stays_possible(copies, records, key, here):
     folder, _, _ = copies
     with Workspace.open(folder, read_only=True) as workspace:
         (receipt,) = workspace.receipts()
@@ -110,7 +121,7 @@ def test_a_reader_that_is_behind_is_no_older_copy(folder):
     with Workspace.open(folder, read_only=True) as reader:
         with Workspace.open(folder) as workspace:
             workspace.model.unlearn(kinds(workspace.model)[2][:1])
-        assert reader.record_export("onnx", "a.onnx", reader.model)
+        assert reader._keeper.note_export("onnx", "a.onnx", reader.model)
 
 
 def test_nobody_can_know_where_no_later_state_was_seen(copies, key, tmp_path, monkeypatch):
@@ -127,7 +138,7 @@ def test_after_catching_up_requests_go_on(copies, records, key):
         receipt = workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert (receipt.number, receipt.losses) == (5, None)
         given(workspace, records).model.refit()
-        assert workspace.record_export("onnx", "a.onnx", workspace.model)
+        assert workspace._keeper.note_export("onnx", "a.onnx", workspace.model)
 
 
 def accepted(folder, key):
@@ -135,13 +146,13 @@ def accepted(folder, key):
         return workspace.accept_loss(REASON)
 
 
-def test_an_accepted_loss_begins_another_log_that_names_the_lost_one(copies, records, key):
+def test_an_accepted_loss_begins_another_log_that_names_the_lost_one(copies, records, key, here):
     folder, newer, _ = copies
     kept = contents(folder / "log")
     receipt = accepted(folder, key)
     (loss,) = receipt.losses
     with Workspace.open(folder, signing_key=key) as workspace:
-        token = workspace.token
+        token = workspace._store.token
         assert (receipt.number, receipt.requested, receipt.guarantee) == (2, 0, "exact-untouched")
         assert (loss.reason, loss.log, loss.entries, loss.kept) == (REASON, origin_of(token), 3, 1)
         assert list(contradictions(receipt)) == []
@@ -191,7 +202,7 @@ def test_the_lost_copy_is_refused_if_it_turns_up_again(copies, key, tmp_path, mo
     accepted(folder, key)
     before = contents(newer), contents(folder)
     with Workspace.open(newer, signing_key=key) as workspace:
-        assert workspace.older_than_seen == 1
+        assert lacking(workspace) == 1
         with pytest.raises(OlderCopy):
             workspace.model.unlearn(kinds(workspace.model)[2][:1])
     for state in (seen.place().parent, tmp_path / "another machine"):
@@ -237,7 +248,7 @@ def test_the_same_backup_can_be_put_back_twice(copies, key, tmp_path):
     (loss,) = accepted(again, key).losses
     with Workspace.open(again, signing_key=key) as workspace:
         assert workspace.model.unlearn(gone[:1]).losses == [loss]
-        assert (loss.log, loss.entries) == (origin_of(workspace.token, first.time), 3)
+        assert (loss.log, loss.entries) == (origin_of(workspace._store.token, first.time), 3)
     with Workspace.open(folder, signing_key=key) as workspace, pytest.raises(OlderCopy):
         workspace.model.unlearn(gone[1:2])
 
@@ -402,10 +413,10 @@ def test_a_fork_is_refused_and_its_loss_can_be_accepted(twins, key, tmp_path, mo
             workspace.model.unlearn(free[2:3])
         with pytest.raises(WorkspaceError, match="by itself"):
             workspace.catch_up(one)
-        assert workspace.older_than_seen == 1
+        assert lacking(workspace) == 1
         assert (contents(other), contents(seen.place())) == before
         (loss,) = workspace.accept_loss(REASON).losses
-    assert (loss.log, loss.entries, loss.kept) == (origin_of(workspace.token), 2, 2)
+    assert (loss.log, loss.entries, loss.kept) == (origin_of(workspace._store.token), 2, 2)
     assert request(one, key, free[2:3]) == "older-copy"
     assert request(other, key, free[2:3]) == 4
 
@@ -430,42 +441,35 @@ def kinds_of(folder):
         return kinds(workspace.model)[2]
 
 
-WORKER = """
-import sys, warnings
-from maxrr.errors import OlderCopy
-from maxrr.evidence import SigningKey
-from maxrr.workspace import Workspace
-with Workspace.open(sys.argv[1], signing_key=SigningKey.load(sys.argv[2])) as workspace:
-    one = workspace.model.ids_of("free")[int(sys.argv[3])]
-    print("ready", flush=True)
-    sys.stdin.readline()
-    try:
-        print(workspace.model.unlearn([one]).number)
-    except OlderCopy as refused:
-        print(refused.code)
-"""
+def work(folder, place, pipe):
+    """In a process of its own: open a copy, and go on in it when told to."""
+    with Workspace.open(folder, signing_key=KEY) as workspace:
+        one = workspace.model.ids_of("free")[place]
+        pipe.send("ready")
+        pipe.recv()
+        try:
+            pipe.send(workspace.model.unlearn([one]).number)
+        except OlderCopy as refused:
+            pipe.send(refused.code)
 
 
 def test_of_two_processes_in_equal_copies_one_goes_on(template, tmp_path):
-    one = copied(template("hash"), tmp_path / "one")
-    make_key(tmp_path / "key.pem")
+    one, forked = copied(template("hash"), tmp_path / "one"), multiprocessing.get_context("fork")
     for turn in range(4):
         pair = [one, copied(one, tmp_path / f"other {turn}")]
-        workers = [
-            subprocess.Popen(
-                [sys.executable, "-c", WORKER, str(folder), str(tmp_path / "key.pem"), str(place)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            )
-            for place, folder in enumerate(pair)
-        ]  # fmt: skip
+        pipes = [forked.Pipe() for _ in pair]
+        workers = [forked.Process(target=work, args=(pair[each], each, pipes[each][1])) for each in (0, 1)]
         for worker in workers:
-            assert worker.stdout.readline() == "ready\n"
+            worker.start()
+        mine = [pipe for pipe, _ in pipes]
+        assert [pipe.recv() for pipe in mine] == ["ready", "ready"]
+        for pipe in mine:
+            pipe.send("go")
+        said = [pipe.recv() for pipe in mine]
         for worker in workers:
-            worker.stdin.write("go\n")
-            worker.stdin.flush()
-        said = [worker.communicate()[0].strip() for worker in workers]
-        assert sorted(said) == [str(turn + 1), "older-copy"]
-        one = pair[said.index(str(turn + 1))]
+            worker.join()
+        assert sorted(said, key=str) == [turn + 1, "older-copy"]
+        one = pair[said.index(turn + 1)]
 
 
 def test_who_checked_before_another_copy_committed_is_refused_all_the_same(twins, key):
@@ -502,7 +506,7 @@ def test_of_two_losses_the_later_names_the_former_and_is_later(copies, key, tmp_
     with Workspace.open(folder, signing_key=key) as one, Workspace.open(again, signing_key=key) as other:
         (first,), (second,) = one.accept_loss(REASON).losses, other.accept_loss(REASON).losses
         assert second.time > first.time
-        assert (second.log, second.entries) == (origin_of(one.token, first.time), 2)
+        assert (second.log, second.entries) == (origin_of(one._store.token, first.time), 2)
         with pytest.raises(OlderCopy):
             one.model.unlearn(gone[:1])
         assert other.model.unlearn(gone[:1]).number == 3

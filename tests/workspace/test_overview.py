@@ -45,21 +45,19 @@ def test_shards_that_cannot_be_trained_are_counted(tmp_path):
     """From the request on that left one of them without two classes."""
     records, model = cases()["hash in shards"]
     with Workspace.create(tmp_path / "ws", model, records) as workspace:
-        assert (workspace.status().shards, workspace.status().untrained_shards) == (3, 0)
-        assert "first weights" not in str(workspace.status())
+        assert workspace.status().facts["extractors"] == "3, each trained on a shard of the core"
         core = workspace.model.core_.ids
         mine = core[model.core.sharding.of(core) == 1]
         with pytest.warns(UntrainedShardsWarning, match="1 of the 3 shards has no core records of two classes"):
             receipt = given(workspace, records).model.unlearn(mine, core_policy="retrain")
         assert "1 of them keeps its first weights" in receipt.reason
-        assert workspace.status().untrained_shards == 1
-        assert "; 1 keeps its first weights: its shard has no records of two classes" in str(workspace.status())
+        assert "but 1, which" in workspace.status().facts["extractors"]
     with Workspace.open(tmp_path / "ws") as workspace:
         assert workspace.model._fitted.untrained == {1}
         given(workspace, records).model.unlearn(np.setdiff1d(core, mine)[:1], core_policy="retrain")  # says it no more
         expected = workspace.status()
     assert overview(tmp_path / "ws").status == expected
-    assert expected.untrained_shards == 1
+    assert "but 1, which" in expected.facts["extractors"]
 
 
 def test_what_is_wrong_is_said(tmp_path):

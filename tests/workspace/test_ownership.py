@@ -47,8 +47,8 @@ def test_a_damaged_first_commit_is_not_fitted_over(folder, records, how):
     path = history_in(folder)
     content = bytearray(path.read_bytes())
     if how.startswith("a bit"):
-        content[17 if "length" in how else 500] ^= 4
-    path.write_bytes({"cut": content[:-20], "zeros": content[:16] + bytes(300)}.get(how, content))
+        content[34 if "length" in how else 500] ^= 4
+    path.write_bytes({"cut": content[:-20], "zeros": content[:33] + bytes(300)}.get(how, content))
     before = contents(folder)
     with pytest.raises(WorkspaceError, match=r"history-.* is damaged"):
         Workspace.open(folder)

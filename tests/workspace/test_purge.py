@@ -72,7 +72,7 @@ def test_nothing_of_a_forgotten_record_is_left(template, tmp_path, surroundings,
             wanted = {name: needle for name, needle in wanted.items() if name.startswith(f"{ids[0]}: ")}
         ACTS[act](workspace, ids, records)
         assert found(wanted, folder, *surroundings) == set()  # at once, not only when it is closed
-        assert "HMAC" in workspace.status().held_about_forgotten
+        assert "HMAC" in workspace.status().facts["kept of these"]
     assert found(wanted, folder, *surroundings) == set()
     assert [contents(other) for other in surroundings] == [{}, {}, {}]
 

@@ -12,7 +12,7 @@ import warnings
 import pytest
 
 from maxrr.workspace import OlderCopyWarning, Workspace, seen
-from tests.workspace.problems import copied, kinds
+from tests.workspace.problems import copied, kinds, lacking
 from tests.workspace.test_threads import Load
 
 
@@ -36,7 +36,7 @@ def said(folder, **options):
         warnings.resetwarnings()  # as in a program that set no filters
         warnings.simplefilter("always", OlderCopyWarning, append=True)
         with Workspace.open(folder, **options) as workspace:
-            older = workspace.older_than_seen
+            older = lacking(workspace)
     return older, [str(each.message) for each in caught if each.category is OlderCopyWarning]
 
 
@@ -71,7 +71,13 @@ def test_what_is_kept_names_nobody_and_is_private(folder):
         token = workspace._store.token
     path, lock = sorted(seen.place().iterdir())
     assert (path.name, lock.name, lock.read_bytes()) == (f"{token}.json", f"{token}.lock", b"")
-    assert json.loads(path.read_text()) == {"since": "", "receipts": 1, "state": 2, "root": "", "last": receipt.digest}
+    assert json.loads(path.read_text()) == {
+        "last_loss": "",
+        "receipts": 1,
+        "state": 2,
+        "root": "",
+        "last": receipt.digest,
+    }
     if os.name != "nt":
         assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
 
@@ -84,8 +90,8 @@ def test_what_is_kept_names_nobody_and_is_private(folder):
         b"[]",
         b"\xff",
         b'{"state": "9", "receipts": 4}',
-        b'{"receipts": 4, "since": 9}',
-        b'{"receipts": 4, "since": "yesterday"}',
+        b'{"receipts": 4, "last_loss": 9}',
+        b'{"receipts": 4, "last_loss": "yesterday"}',
         b"[" * 900,
         b"1" * 5000,
     ],
@@ -95,7 +101,7 @@ def test_what_cannot_be_read_is_as_nothing(folder, content):
         path = seen.place() / f"{workspace._store.token}.json"
     path.write_bytes(content)
     assert said(folder) == (0, [])
-    assert json.loads(path.read_text()) == {"since": "", "receipts": 0, "state": 1, "root": "", "last": ""}
+    assert json.loads(path.read_text()) == {"last_loss": "", "receipts": 0, "state": 1, "root": "", "last": ""}
 
 
 @pytest.mark.parametrize("where", ["file", "pipe", "relative", "nul"])
@@ -113,7 +119,7 @@ def test_where_nothing_can_be_kept_nothing_fails(folder, tmp_path, monkeypatch, 
         os.mkfifo(path)
     with Workspace.open(folder) as workspace:
         workspace.model.unlearn(kinds(workspace.model)[2][:1])
-        assert workspace.older_than_seen == 0
+        assert lacking(workspace) == 0
     if where == "relative":
         assert (tmp_path / "home" / ".local" / "state" / "maxrr" / "seen").is_dir()
 
@@ -123,7 +129,7 @@ def test_readers_beside_somebody_who_goes_on_are_not_told_so(folder):
 
     def read():
         with Workspace.open(folder, read_only=True, wait=60.0) as workspace:
-            return workspace.older_than_seen
+            return lacking(workspace)
 
     with Load(read, read, read) as load:
         for _ in range(12):

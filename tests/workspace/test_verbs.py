@@ -173,7 +173,7 @@ def test_a_folder_can_be_fitted_with_another_model(folder, records):
         assert workspace.model.model_hash_ == other.fit(records).model_hash_
     with Workspace.open(folder) as workspace:
         assert workspace.model.model_hash_ == other.model_hash_
-        assert workspace.source == workspace.status().source == {"file": "b.csv"}
+        assert workspace.source == workspace.status().sources[0] == {"file": "b.csv"}
         assert workspace.model.core == other.core
 
 
@@ -487,11 +487,11 @@ def test_status_says_what_is_held_and_why(workspace, records):
     core, influential, free = kinds(workspace.model)
     status = workspace.status()
     assert (status.records, status.core, status.influential, status.free) == (80, *map(len, (core, influential, free)))
-    assert status.held_about_forgotten == "nothing was forgotten yet"
+    assert status.facts["kept of these"] == "nothing was forgotten yet"
     receipt = workspace.model.unlearn([core[0], influential[0], free[0]], core_policy="keep-extractor")
     status = workspace.status()
     assert (status.records, status.forgotten, status.requests, status.core_left_in_extractor) == (77, 3, 1, 1)
-    assert "a tombstone for each of 3 forgotten or replaced records: three HMACs" in status.held_about_forgotten
+    assert "a tombstone for each of 3 forgotten or replaced records: three HMACs" in status.facts["kept of these"]
     assert (status.model_hash, status.commitment) == (workspace.model.model_hash_, receipt.commitment_after)
     assert status.bytes == sum(path.stat().st_size for path in workspace.folder.rglob("*") if path.is_file())
 

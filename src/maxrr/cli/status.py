@@ -95,13 +95,11 @@ def entry(receipt: Receipt) -> dict[str, Any]:
 
 def tell(status: Status) -> None:
     """The workspace for people."""
-    from dataclasses import replace
-
-    near = replace(status, folder=show.near(status.folder))
-    show.facts(near.facts)
+    near = show.near(status.folder)
+    show.facts([(name, text.replace(status.folder, near)) for name, text in status.facts.items()])
     tell_kinds(status)
-    if near.due:
-        show.say(near.due)
+    if status.due:
+        show.say(status.due.replace(status.folder, near))
 
 
 def tell_kinds(status: Status) -> None:

@@ -18,6 +18,7 @@ from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.codec import network_facts
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
+from maxrr.workspace.keeper import FolderKeeper
 
 ENCODED = re.compile("=| is (other|missing)$")  # in what an encoding calls the inputs that it makes of a column
 
@@ -34,7 +35,7 @@ def export(
     Parameters
     ----------
     model : MaxRR or Workspace
-        The fitted model, or the workspace that it lives in, which then notes the export: `Workspace.exports`.
+        The fitted model, or the workspace that it lives in. A workspace notes the export: `Workspace.exports`.
     folder : str or Path
         The folder. It is made if it is not there; otherwise it must be empty, or hold an export, which is replaced in
         one step.
@@ -64,7 +65,7 @@ def export(
     origin = Origin.of(model)
     fitted = origin.fitted
     chosen = NUMPY if form is None and fitted.blueprint.embeddings else form or ONNX
-    declared = declared_for(origin.workspace, encoding)
+    declared = declared_for(origin.keeper, encoding)
     if declared is not None:
         folders.check_encoding(declared, fitted.records.columns)
     elif found := [name for name in fitted.records.columns or () if ENCODED.search(name)]:
@@ -79,7 +80,7 @@ def export(
     def facts(file: str, sha256: str, name: str = folders.new_export()) -> Facts:
         with_network, held = chosen == TORCH, fitted.records
         return Facts(
-            chosen, name, None if origin.workspace is None else origin.workspace.token, fitted.requests,
+            chosen, name, None if origin.keeper is None else origin.keeper.store.token, fitted.requests,
             fitted.model_hash, list(fitted.head_classes), list(held.shape), folders.description_of(held.dtype),
             None if held.columns is None else list(held.columns),
             to_plain(network_facts(fitted.blueprint.network)) if with_network else None,
@@ -97,9 +98,9 @@ def export(
     return Exported(Path(folder), size, chosen, opset, fitted.model_hash, name, len(probes), *differences)
 
 
-def declared_for(workspace: Workspace | None, given: Encoding | None) -> str | None:
+def declared_for(keeper: FolderKeeper | None, given: Encoding | None) -> str | None:
     """The encoding that an export carries: if one is given, that of the fit, where a workspace knows it."""
-    noted = encoding_of(workspace)
+    noted = encoding_of(keeper)
     if given is None:
         return noted
     if not isinstance(given, Encoding):
@@ -112,9 +113,9 @@ def declared_for(workspace: Workspace | None, given: Encoding | None) -> str | N
     return given.to_json()
 
 
-def encoding_of(workspace: Workspace | None) -> str | None:
+def encoding_of(keeper: FolderKeeper | None) -> str | None:
     """How the columns of a table became inputs, as far as a workspace has noted it."""
-    return None if workspace is None else workspace.source.get("encoding")
+    return None if keeper is None else keeper.store.words.sources[0].get("encoding")
 
 
 def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:

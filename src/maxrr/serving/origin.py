@@ -16,6 +16,7 @@ from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.given_records import unlabelled
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
+from maxrr.workspace.keeper import FolderKeeper
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class Exported:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """One state of a model with its probabilities fitted, and the workspace that it is of, if there is one."""
+    """One state of a model with its probabilities fitted, and who keeps it in a workspace, if it lives in one."""
 
     model: MaxRR
     fitted: Fitted
-    workspace: Workspace | None
+    keeper: FolderKeeper | None
 
     @classmethod
     def of(cls, source: MaxRR | Workspace) -> "Origin":
@@ -69,20 +70,19 @@ class Origin:
                 "what is exported is a fitted MaxRR or an open Workspace, as of Workspace.open('ws'), "
                 f"not {source!r:.60}"
             )
-        workspace = source if isinstance(source, Workspace) else None
-        if isinstance(source, Workspace):
-            source.check_newest()
-            model = copy.deepcopy(source.model)  # which may go on before the export is written
-        else:
-            model = source
+        model = source.model if isinstance(source, Workspace) else source
+        keeper = model._keeper if isinstance(model._keeper, FolderKeeper) else None
+        if keeper is not None:
+            keeper.check_newest()
+            model = copy.deepcopy(model)  # which may go on before the export is written
         with model._lock:  # the records must stay for as long as probabilities are fitted on them
             fitted = model._fitted
             fitted.platt()
-        return cls(model, fitted, workspace)
+        return cls(model, fitted, keeper)
 
     def noted(self, kind: str, path: str | Path) -> str | None:
         """The id under which the workspace notes the export, before it is written; None without a workspace."""
-        return None if self.workspace is None else self.workspace.record_export(kind, path, self.model)
+        return None if self.keeper is None else self.keeper.note_export(kind, path, self.model)
 
 
 # Features are float32 sums in another order: a score may be off by this share of the absolute values it is the sum of.

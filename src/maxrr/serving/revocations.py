@@ -30,7 +30,7 @@ class Revocations:
     Attributes
     ----------
     workspace : str
-        What names the workspace, as `maxrr.workspace.Workspace.token`.
+        What names the workspace, as `maxrr.workspace.Status.token`.
     time : str
         When the list was made, in UTC.
     revoked : tuple of str

@@ -9,7 +9,7 @@ from maxrr.serving.runtimes import Heads, NumpyRuntime, Runtime
 from maxrr.serving.served import ModelState, Served
 from maxrr.serving.torch_runtime import TorchRuntime
 from maxrr.workspace import Workspace
-from maxrr.workspace.states import is_later
+from maxrr.workspace.folder import is_later
 
 
 def snapshot(folder: str | Path, network: Network | None = None) -> Served:
@@ -40,8 +40,8 @@ def snapshot(folder: str | Path, network: Network | None = None) -> Served:
 
     def read(before: ModelState | None) -> ModelState | None:
         if before is not None:
-            token, state = before.version.split()
-            if not is_later(Path(folder), token, int(state)):
+            token, length = before.version.split()
+            if not is_later(Path(folder), token, int(length)):
                 return None
         with Workspace.open(folder, network=network, read_only=True) as workspace:
             return without_records(workspace)
@@ -54,7 +54,8 @@ def without_records(workspace: Workspace) -> ModelState:
     workspace.check_code()
     fitted = workspace.model._fitted
     heads = Heads(fitted.heads.coef_.T.copy(), fitted.heads.intercept_.copy(), fitted.platt())
-    held = fitted.records
+    held, store = fitted.records, workspace._store
+    assert store.history is not None
     runtime: Runtime = (
         NumpyRuntime(heads)
         if fitted.blueprint.embeddings
@@ -62,6 +63,6 @@ def without_records(workspace: Workspace) -> ModelState:
     )
     return ModelState(
         runtime, fitted.head_classes, held.shape, held.dtype,
-        held.columns, fitted.model_hash, fitted.requests, f"{workspace.token} {workspace.state}",
-        encoding=encoding_of(workspace),
+        held.columns, fitted.model_hash, fitted.requests, f"{store.token} {store.history.length}",
+        encoding=encoding_of(workspace._keeper),
     )  # fmt: skip

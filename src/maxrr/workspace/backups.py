@@ -37,10 +37,10 @@ def backup(folder: str | Path, to: str | Path) -> None:
     files = {found.file_of(part): content for part, content in source.parts.items()}
     for name, content in {**files, found.rows.file: source.content}.items():
         write_atomically(place / name, bytes(content), private=True, flush_name=False)
-    if found.keys and source.logged_then is not None and not receipt_log.is_of_lost(found, source.logged_then):
-        checkpoint = Checkpoint.read(source.logged_then, found.origin, receipt_log.keys_of(found))
-        restore_log(place / LOG, checkpoint, [each.logged for each in source.entries.answered])
+    logged = source.logged_before
+    if found.files.keys and logged is not None and not receipt_log.is_of_lost(found, logged):
+        checkpoint = Checkpoint.read(logged, found.origin, receipt_log.keys_of(found))
+        restore_log(place / LOG, checkpoint, [each.logged for each in source.answers])
     flush_folder(place)
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    history = source.history.content[: source.history.length] + source.history.framed(source.history.note(backup=time))
+    history = source.history.as_backup(datetime.now(UTC).isoformat(timespec="seconds"))
     write_atomically(place / names.history_name(source.token), history, private=True)  # last: now it is a workspace

@@ -1,7 +1,6 @@
 """From a fitted model to rows and the contents of files, and back. Nothing here touches a file."""
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -32,8 +31,8 @@ from maxrr.unlearning.facts import Facts, NetworkFacts, Secrets, Words
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstone
-from maxrr.workspace.entries import Entries
 from maxrr.workspace.errors import NetworkMissing
+from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import EXTRACTOR, HEADS, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, LARGE, LATE, WAITING, Layout
 from maxrr.workspace.states import FACTS, WORDS
@@ -137,14 +136,13 @@ def only_erases(before: Fitted, after: Fitted) -> bool:
     return all(one is other or (isinstance(one, PLAIN) and one == other) for one, other in alike)
 
 
-def load(
-    facts: Facts, words: Words, table: Table, parts: Mapping[str, bytes], entries: Entries, commitment: str,
-    network: Network | None, train: TrainingFunction | None = None,
-) -> Fitted:  # fmt: skip
-    """The model that the files hold. The caller has checked their hashes.
+def load(files: Folder, table: Table, network: Network | None, train: TrainingFunction | None = None) -> Fitted:
+    """The model that the files hold, whose hashes were checked when they were read.
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
     """
+    assert files.root is not None
+    facts, words, parts = files.facts, files.words, files.parts
     secrets = from_plain(Secrets, parse_json(parts[SECRETS].decode()))
     weights = safetensors.torch.load(parts[EXTRACTOR])
     probe = weights.pop(PROBE).numpy()
@@ -166,9 +164,9 @@ def load(
         features = np.ascontiguousarray(features, dtype=np.float64)
     core, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
     held = codec.Held(
-        records, features, core, late, waiting, Stones(itertools.starmap(Tombstone, entries.stones)),
-        {person: Forgotten(*then) for person, then in entries.people.items()},
-        [each.digest for each in entries.answered], commitment,
+        records, features, core, late, waiting, Stones(itertools.starmap(Tombstone, files.tombstones)),
+        {person: Forgotten(*then) for person, then in files.people.items()},
+        [each.digest for each in files.answers], files.root.last.commitment,
     )  # fmt: skip
     arrays = safetensors.numpy.load(parts[HEADS])
     return codec.fitted_of(facts, words, secrets, blueprint, extractor, probe, arrays, held)

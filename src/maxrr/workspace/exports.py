@@ -1,7 +1,6 @@
 """What was exported from a workspace: its history notes each export, so that copies that are out of date are known.
 
-A note is written before the export is. It names the model and its records under the key of the workspace, and so tells
-nothing about what is forgotten later.
+A note is written before the export is, and sealed under the key of the workspace: it has the place of the export.
 """
 
 from __future__ import annotations
@@ -10,11 +9,13 @@ import hmac
 import os
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from maxrr.files import from_plain
 from maxrr.unlearning.guarantees import Guarantee
+from maxrr.workspace.sealing import seal, unseal
 
 if TYPE_CHECKING:
     from maxrr.unlearning.receipts import Receipt
@@ -30,6 +31,25 @@ class Note:
     path: str
     requests: int
     of: str
+
+    @classmethod
+    def new(cls, kind: str, path: str, requests: int, of: str) -> Note:
+        """A note of an export that is made now."""
+        time = datetime.now(UTC).isoformat(timespec="microseconds")
+        return cls(secrets.token_hex(16), time, kind, place_of(path), requests, of)
+
+    def sealed(self, key: bytes) -> str:
+        return seal(sealing_key(key), asdict(self)).hex()
+
+
+def sealing_key(key: bytes) -> bytes:
+    """The key of notes, from that of the workspace."""
+    return hmac.digest(key, b"maxrr notes of exports", "sha256")
+
+
+def unsealed(key: bytes, notes: Iterable[str]) -> list[Note]:
+    """Notes as a history has them, read."""
+    return [from_plain(Note, unseal(sealing_key(key), bytes.fromhex(note))) for note in notes]
 
 
 @dataclass(frozen=True)
@@ -70,12 +90,6 @@ class Export:
 def state_under(key: bytes, model_hash: str, records: str) -> str:
     """Name a model and the commitment to its records under the key: nobody without the key can try out others."""
     return hmac.digest(key, f"export of {model_hash} on {records}".encode(), "sha256").hex()
-
-
-def new_note(kind: str, path: str, requests: int, of: str) -> Note:
-    """A note of an export that is made now."""
-    time = datetime.now(UTC).isoformat(timespec="microseconds")
-    return Note(secrets.token_hex(16), time, kind, place_of(path), requests, of)
 
 
 def place_of(path: str) -> str:

@@ -22,12 +22,11 @@ from maxrr.files import Lock, flush_folder, overwrite
 from maxrr.plain_text import count
 from maxrr.unlearning.facts import Facts, Words
 from maxrr.workspace import names, seen, states
-from maxrr.workspace.entries import Entries, read_entries
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
-from maxrr.workspace.history import Frame, History, is_begun
+from maxrr.workspace.history import Answer, Frame, History, frames_in, is_begun
 from maxrr.workspace.names import HEADS, LEARNED, LOCK, PARTS, RANKING, TEMPORARY, name_of, part_of
 from maxrr.workspace.seen import Seen
-from maxrr.workspace.states import Root
+from maxrr.workspace.states import State
 
 if TYPE_CHECKING:
     from maxrr.evidence import LogWriter, SigningKey
@@ -56,26 +55,26 @@ class Folder:
     def __init__(self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0) -> None:
         self.folder = Path(folder).absolute()  # whatever becomes the current folder later
         self.read_only, self.wait = read_only, wait
-        self.maps_large_tables = not read_only  # what others erase in the file is erased in a map, too
         names.check_private(self.folder)
         self.lock: Lock | None = None
         if not read_only:
             self.enter(wait)
         self.token = ""
-        self.root: Root | None = None
+        self.root: State | None = None
         self.facts: Facts  # what the files say of the model, once they are read
         self.words: Words
         self.history: History | None = None
         self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
-        self.entries = Entries([], {}, [])  # of the forgotten until a model is made of them; of receipts also then
+        self.answers: list[Answer] = []  # what the history keeps of each request
+        self.tombstones: list[tuple[Any, ...]] = []  # of all that was forgotten, until a model is made of them
+        self.people: dict[str, Any] = {}  # of whom no record is left, until a model is made of them
         self.signing: SigningKey | None = None
         self.log: LogWriter | None = None
-        self.logged_then: bytes | None = None  # the log's checkpoint before the receipts were read
-        self.then = Seen()  # how far the workspace had come once, as far as is known here
-        self.owed: list[int] = []  # rows that are to be overwritten
-        self.finished = True  # nothing of an earlier state is left
-        self.tidy = False  # no file is left of an earlier state, and none is there that the next commit has to remove
+        self.logged_before: bytes | None = None  # the log's checkpoint before the receipts were read
+        self.latest_seen = Seen()  # how far the workspace had come once, as far as is known here
+        self.rows_to_erase: list[int] = []
+        self.is_finished = True  # nothing of an earlier state is left
 
     def enter(self, wait: float) -> None:
         """Keep others from working here."""
@@ -98,19 +97,19 @@ class Folder:
 
     # Reading
 
-    def open(self) -> Root:
+    def open(self) -> State:
         """Read what was committed last, check every file, and finish what the process that did so may have left.
 
         Who only reads finishes it where that can be done at once; until it is, what was forgotten may still be there.
         """
         if self.read_only:
             found = self.read_beside_others()
-            return self.finish_for_others() if self.is_unfinished() else found
+            return self.finish_for_others() if self.has_leftovers() else found
         found = self.read()
         self.finish()
         return found
 
-    def read_beside_others(self) -> Root:
+    def read_beside_others(self) -> State:
         """The same as `read`, where somebody may commit meanwhile: what was read may then be gone."""
         path, _ = names.history_of(self.folder)
         until = time.monotonic() + max(self.wait, PATIENCE)
@@ -125,7 +124,7 @@ class Folder:
                     raise
             time.sleep(PAUSE)
 
-    def read(self) -> Root:
+    def read(self) -> State:
         """What was committed last, if all of it is as it was written. Changes nothing.
 
         The history is read once more after the rows: it says which of them somebody has erased meanwhile. What stands
@@ -133,58 +132,53 @@ class Folder:
         not, it is damage.
         """
         path, self.token = names.history_of(self.folder)
-        self.then = seen.latest(self.token)  # first: somebody may go on at any moment
-        self.logged_then = self.checkpoint()  # before the receipts are read: it has no more than these
+        self.latest_seen = seen.latest(self.token)  # first: somebody may go on at any moment
+        self.logged_before = self.checkpoint()  # before the receipts are read: it has no more than these
         if not is_begun(path):
             raise WorkspaceError(f"{self.folder} is not a workspace: there is no commit in {path}. Make one with fit")
         key = states.key_in(self.folder, self.token)
         self.history = history = History(path, key, keep=self.read_only)
+        if history.first_line.token != self.token:
+            raise damaged(path, "it is the history of another workspace")
         frames = history.read()
         if history.torn and not frames:
             raise damaged(path, "its first frame was not written under the key of this workspace")
         found = states.read_state(path, self.token, key, frames)
-        try:
-            self.content = found.rows.content(self.folder, may_map=self.maps_large_tables)
+        try:  # who keeps what others may erase in the file needs a copy of it, and not a map
+            self.content = found.rows.content(self.folder, may_map=not self.read_only)
             self.parts = {part: states.checked(self.folder, found.file_of(part), found) for part in PARTS}
             if not self.is_locked:
                 found = self.read_rest(found, frames)
-            self.owed = found.rows.owed(self.content)
+            self.rows_to_erase = found.rows.not_erased(self.content)
             if not self.read_only:  # a flush that failed leaves zeros here that the device may not have
                 last = next((frame.erased for frame in reversed(frames) if frame.erased), ())
-                self.owed = sorted({*self.owed, *found.rows.erased.intersection(last)})
+                self.rows_to_erase = sorted({*self.rows_to_erase, *found.rows.erased.intersection(last)})
             found.rows.check(self.folder, self.content)
-            self.entries = self.read_entries(found, frames)
+            self.answers = [answer for frame in frames for answer in frame.answered()]
+            self.tombstones = [tombstone for frame in frames for tombstone in frame.all_tombstones()]
+            self.people = {person: said for frame in frames for person, said in (frame.people or {}).items()}
+            if len(self.answers) != found.last.requests:
+                raise damaged(path, f"it knows {count(len(self.answers), 'request')}, of {found.last.requests}")
             self.facts, self.words = states.said_in(self.folder / found.file_of(HEADS), self.parts[HEADS])
             self.root = found
-            self.check_log(self.logged_then)
+            self.check_log(self.logged_before)
         except WorkspaceError as error:
             if history.torn:
                 why = f"its end is missing or was changed, and what that says was carried out ({error})"
                 raise damaged(path, why) from None
             raise
         self.ranking()
-        self.log, self.tidy = None, False
+        self.log = None
         return self.root
 
-    def read_rest(self, found: Root, frames: list[Frame]) -> Root:
+    def read_rest(self, found: State, frames: list[Frame]) -> State:
         """The state after what was committed while the rows were read."""
         assert self.history is not None
         more = self.history.read()
-        if any(frame.base is not None for frame in more):
+        if any(frame.files is not None for frame in more):
             raise WorkspaceError(f"{self.folder} changes while it is read: try again")
         frames += more
-        return states.after(found, self.token, self.history.key, more) if more else found
-
-    def read_entries(self, found: Root, frames: list[Frame]) -> Entries:
-        """What is known of the forgotten, and of each request."""
-        assert self.history is not None
-        try:
-            entries = read_entries(b"".join(frame.entries for frame in frames))
-            if len(entries.answered) != found.requests:
-                raise ValueError(f"it knows {count(len(entries.answered), 'request')}, of {found.requests}")
-        except ValueError as error:
-            raise damaged(self.history.path, str(error)) from None
-        return entries
+        return states.state_after(found, self.token, self.history.key, more) if more else found
 
     def checkpoint(self) -> bytes | None:
         """The log's newest checkpoint, of whomever it is; None if there is none."""
@@ -197,33 +191,36 @@ class Folder:
     def check_log(self, before: bytes | None) -> None:
         """Refuse a log that does not say what the receipts do. It may lack the last ones."""
         assert self.root is not None
-        if not self.root.keys:
-            return
-        from maxrr.workspace import receipt_log
+        if self.root.files.keys:
+            from maxrr.workspace import receipt_log
 
-        entries = [each.logged for each in self.entries.answered]
-        receipt_log.check(self.folder, self.root, before, self.checkpoint(), entries)
+            entries = [each.logged for each in self.answers]
+            receipt_log.check(self.folder, self.root, before, self.checkpoint(), entries)
 
     def receipt(self, number: int) -> bytes:
         """A receipt as it was handed out, from the first."""
         assert self.history is not None
-        return self.history.part(*self.entries.answered[number - 1].receipt)
+        return self.history.part(*self.answers[number - 1].receipt)
 
     def proofs(self, number: int) -> bytes:
         """The sealed proofs of a request."""
         assert self.history is not None
-        return self.history.part(*self.entries.answered[number - 1].proofs)
+        return self.history.part(*self.answers[number - 1].proofs)
 
     def ranking(self) -> Path:
         """Where a fit that starts from the present state keeps the runs of its ranking."""
         path = self.folder / self.ranking_name
         check_folder(path)
-        self.tidy = False  # whatever is kept there has to go with the next commit
         return path
 
     @property
     def ranking_name(self) -> str:
-        return name_of(RANKING, self.token, 0 if self.root is None else self.root.state)
+        return name_of(RANKING, self.token, 0 if self.root is None else self.root.last.state)
+
+    @property
+    def requests(self) -> int:
+        """How many requests were carried out."""
+        return 0 if self.root is None else self.root.last.requests
 
     # Older copies
 
@@ -231,24 +228,27 @@ class Folder:
     def now(self) -> Seen:
         """How far the workspace has come, with the root of its log where all receipts are in it."""
         assert self.root is not None
-        root = "" if self.log is None else self.log.checkpoint.root.hex()
-        last = self.entries.answered[-1].digest if self.root.requests else ""
-        return Seen(self.root.since, self.root.requests, self.root.state, root, last)
+        root, last = "" if self.log is None else self.log.checkpoint.root.hex(), self.root.last
+        digest = self.answers[-1].digest if self.answers else ""
+        return Seen(last.last_loss, last.requests, last.state, root, digest)
 
-    def is_later(self) -> bool:
-        """Whether something was committed since the present state was read. Another workspace is refused."""
+    @property
+    def backup(self) -> str:
+        """When this copy was made, where it is a backup that has not caught up yet; empty otherwise."""
         assert self.root is not None
         assert self.history is not None
-        with suppress(OSError):
-            if self.history.path.stat().st_size == self.history.length:
-                return False
-        return states.is_later(self.folder, self.token, self.root.state)
+        first = self.history.first_line
+        return first.made if self.root.last.state <= first.state else ""
+
+    def is_later(self) -> bool:
+        """Whether something was written since the present state was read. Another workspace is refused."""
+        assert self.history is not None
+        return is_later(self.folder, self.token, self.history.length)
 
     def look_back(self) -> None:
         """Say if the workspace once was further than this, and remember how far it is."""
-        assert self.root is not None
-        seen.warn_if_older(self.folder, self.now, self.then, self.root.backup)
-        with suppress(WorkspaceError), seen.alone(self.token, wait=0.0):  # or somebody is about to know more
+        seen.warn_if_older(self.folder, self.now, self.latest_seen, self.backup)
+        with suppress(WorkspaceError), seen.only_copy_at_work(self.token, wait=0.0):  # or somebody knows more soon
             seen.keep(self.token, self.now)
 
     def check_newest(self) -> None:
@@ -258,15 +258,14 @@ class Folder:
 
     def said_older(self) -> str:
         """What an older copy lacks, of which another may have gone on by now; empty where it is not known to be one."""
-        assert self.root is not None
-        then, now = max(self.then, seen.latest(self.token)), self.now
+        assert self.history is not None
+        then, now = max(self.latest_seen, seen.latest(self.token)), self.now
         if not self.read_only:
-            self.then = then
+            self.latest_seen = then
         elif self.is_later():  # who has gone on here has left us behind, no more
-            assert self.history is not None
-            requests, since = states.how_far(self.history.path)
-            now = Seen(since, requests)
-        return seen.said_older(self.folder, now, then, self.root.backup)
+            last = frames_in(self.history.path)[-1]
+            now = Seen(last.last_loss, last.requests)
+        return seen.said_older(self.folder, now, then, self.backup)
 
     # Clearing up
 
@@ -278,9 +277,9 @@ class Folder:
 
     def recover(self) -> None:
         """After a commit that failed: cut what it has left of a frame, and go on from what the history says."""
-        self.finished = False
+        self.is_finished = False
         if self.history is not None and self.history.in_doubt:
-            self.history.settle()
+            self.history.write_again()
         if self.root is not None:
             self.open()
         else:
@@ -288,26 +287,23 @@ class Folder:
 
     def finish(self) -> None:
         """Do all that the last commit promised, and remove what commits that never came have left."""
-        self.finished, failed = False, None
+        self.is_finished, failed = False, None
         if self.history is not None and self.history.in_doubt:
-            self.history.settle()  # before anything is erased because of it
-        steps = [self.erase_rows, self.append_to_log]
-        if not self.tidy:
-            steps = [self.erase_rows, self.erase_leftovers, self.append_to_log]
-        for step in steps:
+            self.history.write_again()  # before anything is erased because of it
+        for step in (self.erase_rows, self.erase_leftovers, self.append_to_log):
             try:  # what can be done is done, though something else cannot
                 step()
             except OSError as error:
                 failed = failed or error
         if failed is not None:
             raise failed
-        self.finished, self.tidy = True, self.tidy or not os.path.lexists(self.folder / self.ranking_name)
+        self.is_finished = True
 
     def erase_rows(self) -> None:
         """Overwrite the rows of forgotten records."""
-        if self.root is not None and (self.owed or (not self.tidy and self.root.rows.is_longer(self.folder))):
-            self.root.rows.erase(self.folder, self.owed)
-            self.owed = []
+        if self.root is not None and (self.rows_to_erase or self.root.rows.is_longer(self.folder)):
+            self.root.rows.erase(self.folder, self.rows_to_erase)
+            self.rows_to_erase = []
 
     def erase_leftovers(self) -> None:
         """Overwrite and delete what is not of the present state."""
@@ -325,21 +321,21 @@ class Folder:
         """What has our names and is not of the present state."""
         kept = {self.ranking_name, names.history_name(self.token)}
         if self.root is not None:
-            kept |= {*self.root.files, self.root.rows.file}
+            kept |= {*self.root.files.hashes, self.root.rows.file}
         return [
             path for path in sorted(self.folder.iterdir())
             if path.name not in kept and (part_of(path.name, self.token) or TEMPORARY.fullmatch(path.name))
         ]  # fmt: skip
 
-    def is_unfinished(self) -> bool:
+    def has_leftovers(self) -> bool:
         """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
         assert self.root is not None
         try:
-            return bool(self.owed or self.leftovers() or self.root.rows.is_longer(self.folder))
+            return bool(self.rows_to_erase or self.leftovers() or self.root.rows.is_longer(self.folder))
         except FileNotFoundError:  # somebody is at it
             return True
 
-    def finish_for_others(self) -> Root:
+    def finish_for_others(self) -> State:
         """Finish what a process that was killed has left, although we only came to read.
 
         Whoever holds the lock is alive, and finishes it. Who may not write here reads with zeros in place of the rows
@@ -355,7 +351,7 @@ class Folder:
         except OSError as error:
             if error.errno not in MAY_NOT:
                 raise
-            if self.owed or any(part_of(path.name, self.token) in LEARNED for path in self.leftovers()):
+            if self.rows_to_erase or any(part_of(path.name, self.token) in LEARNED for path in self.leftovers()):
                 warnings.warn(
                     f"what the last request in {self.folder} forgot is still on the disk: its owner, who may write "
                     "there, must open it, as with maxrr status",
@@ -371,18 +367,18 @@ class Folder:
         Not in an older copy, nor in a fork: another checkpoint of that size may be signed. So that the next one to come
         can tell, it is noted outside before this one is.
         """
-        if self.root is None or not self.root.keys or self.signing is None:
+        if self.root is None or not self.root.files.keys or self.signing is None:
             return
         from maxrr.workspace import receipt_log
 
         log, self.log = self.log, None  # an append that fails leaves it in doubt
-        with seen.alone(self.token):
+        with seen.only_copy_at_work(self.token):
             if self.said_older():
                 return
             seen.keep(self.token, self.now)
             if log is None:
                 log = receipt_log.writer_for(self.folder, self.root, self.signing)
-            receipt_log.bring_up_to(log, [each.logged for each in self.entries.answered[log.checkpoint.size :]])
+            receipt_log.bring_up_to(log, [each.logged for each in self.answers[log.checkpoint.size :]])
             self.log = log
             seen.keep(self.token, self.now)
 
@@ -390,15 +386,11 @@ class Folder:
 
     def note(self, **said: Any) -> None:
         """Note an export or an audit. Who only reads takes the lock for that moment."""
-        assert self.root is not None
         assert self.history is not None
         if self.is_locked:
-            self.history.append(self.history.note(**said))
+            self.history.note(**said)
         else:
             note_apart(self.history.path, self.history.key, self.wait, **said)
-        note = [Frame(0, "", **said)]
-        self.root.exports.extend(states.exports_in(note))
-        self.root.audits.extend(states.audits_in(note))
 
     @property
     def is_locked(self) -> bool:
@@ -406,8 +398,18 @@ class Folder:
         return self.lock is not None and self.lock.release.alive
 
 
-def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> list[Frame]:
-    """Note something in a history, for those who do not work in its folder; all frames before that one."""
+def is_later(folder: Path, token: str, length: int) -> bool:
+    """Whether something was written to the history of a workspace since it had this length."""
+    path, found = names.history_of(folder)
+    if found != token:
+        raise WorkspaceError(
+            f"{folder} holds another workspace now than when it was opened: open it again to use that one"
+        )
+    return path.stat().st_size > length
+
+
+def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> None:
+    """Note something in a history, for those who do not work in its folder."""
     try:
         lock = Lock(path.parent / LOCK, wait=max(wait, PATIENCE))
     except BlockingIOError:
@@ -417,13 +419,12 @@ def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> list[F
         ) from None
     try:
         history = History(path, key)
-        frames = history.read()
+        history.read()
         if history.torn:  # a request that was never finished, or damage: who works there can tell
             raise WorkspaceError(
                 f"the end of {path} is not whole: open the workspace to work in it, and try again. Nothing was changed"
             )
-        history.append(history.note(**said))
-        return frames
+        history.note(**said)
     finally:
         lock.release()
 
@@ -433,18 +434,19 @@ def note_audit(path: Path, key: bytes, receipt: str, folder: Folder | None = Non
 
     Where it cannot be noted the finding is not lost: it may be hours of work.
     """
-    said = {"receipt": receipt, "time": datetime.now(UTC).isoformat()}
-    frames = list[Frame]()
+    said, noted = {"receipt": receipt, "time": datetime.now(UTC).isoformat()}, 0
     try:
-        if folder is not None and folder.is_locked and folder.root is not None:
+        if folder is not None and folder.is_locked:
             folder.note(audit=said)
-            return folder.root.audits.count(receipt) - 1
-        frames = note_apart(path, key, audit=said)
+        else:
+            note_apart(path, key, audit=said)
+        noted = 1
     except (OSError, WorkspaceError) as error:
         warnings.warn(f"later audits will not know of this one, which could not be noted: {error}", stacklevel=2)
-        with suppress(OSError, WorkspaceError):
-            frames = History(path, key).read()
-    return states.audits_in(frames).count(receipt)
+    with suppress(OSError, WorkspaceError):
+        audits = [frame.audit["receipt"] for frame in History(path, key).read() if frame.audit is not None]
+        return audits.count(receipt) - noted
+    return 0
 
 
 def remove(path: Path) -> None:

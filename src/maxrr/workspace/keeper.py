@@ -20,10 +20,9 @@ from maxrr.unlearning.codec import network_facts, network_named
 from maxrr.unlearning.facts import NetworkFacts, Sources
 from maxrr.unlearning.forgetting import Change
 from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
-from maxrr.workspace.carried_out import CarriedOut
+from maxrr.workspace.exports import Note, state_under
 from maxrr.workspace.folder import note_audit
-from maxrr.workspace.signed_receipts import Signer
-from maxrr.workspace.store import Store
+from maxrr.workspace.store import NewAnswer, Store
 
 Records = Callable[[], Dataset]
 
@@ -44,7 +43,6 @@ class FolderKeeper:
         self.network = network
         self.train = train
         self.records = records
-        self.signer = Signer(store.signing)
         self.uncertain = False  # a commit failed: what counts is what the disk says
         self.closed = False
         self.process = os.getpid()
@@ -80,7 +78,7 @@ class FolderKeeper:
         self.check_open()
         if newest and self.store.root is not None:
             self.store.check_newest()
-        if receipts and self.store.signing is None and self.store.root is not None and self.store.root.keys:
+        if receipts and self.store.signing is None and self.store.root is not None and self.store.root.files.keys:
             raise WorkspaceError(
                 "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
                 "shell with --key. Nothing was changed"
@@ -97,9 +95,9 @@ class FolderKeeper:
 
     def commit(self, change: Change) -> None:
         if change.answers:
-            self.take_over(change.after, self.carried_out(change), change.source)
+            self.commit_answers(change.after, self.answers_of(change), change.source)
         else:
-            self.take_over_fit(change)
+            self.commit_fit(change)
 
     def ranking(self) -> Path:
         return self.store.ranking()
@@ -127,17 +125,37 @@ class FolderKeeper:
         if self.process != os.getpid():
             raise WorkspaceError(f"{self.store.folder} was opened in another process: open it again")
 
-    def carried_out(self, change: Change) -> list[CarriedOut]:
-        """What the requests of a change add to the files."""
+    def answers_of(self, change: Change) -> list[NewAnswer]:
+        """What the requests of a change add to the history."""
         assert change.before is not None
         departures = {each.id: each for each in change.after.departures()}
         return [
-            CarriedOut.of(change.before, change.after, request, receipt, departures, self.signer)
+            NewAnswer.of(change.before, change.after, request, receipt, departures, self.store.signing)
             for request, receipt in change.answers
         ]
 
-    def take_over(
-        self, after: Fitted, done: Sequence[CarriedOut], source: Mapping[str, str] | None = None
+    def note_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
+        """Note that a copy of the model, or of an earlier state of it, is made; returns the id of the export.
+
+        Only one at a time writes to the history: a snapshot waits for a process that works in the folder, for ten
+        seconds or as long as `Workspace.open` was told.
+        """
+        with self.model._lock:
+            self.store.check_newest()
+            if model._fitted.key != self.model._fitted.key:
+                raise ValueError("the model is not of this workspace: use its `model`")
+            with model._lock:
+                of = model._fitted
+                now = state_under(of.key, of.model_hash, of.commitment)
+                note = Note.new(kind, str(Path(path).absolute()), of.requests, now)
+            sealed = note.sealed(of.key)
+            self.store.note(export=sealed)
+            assert self.store.root is not None
+            self.store.root.exports.append(sealed)
+        return note.id
+
+    def commit_answers(
+        self, after: Fitted, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
         """Commit the next state of the same model, and where the records that it has learned come from."""
         assert self.store.root is not None
@@ -149,9 +167,9 @@ class FolderKeeper:
             network = network_facts(after.blueprint.network)
         if source is not None:
             sources = (*sources, dict(source))
-        self.make_durable(after, done, network, sources)
+        self.commit_state(after, answers, network, sources)
 
-    def take_over_fit(self, change: Change) -> None:
+    def commit_fit(self, change: Change) -> None:
         """Commit a fit, which may be with other code of the caller's own."""
         before, model = self.store.root, self.model
         sources: Sources = (dict(change.source or {}),)
@@ -160,20 +178,20 @@ class FolderKeeper:
         code = self.network, self.train
         self.network, self.train = model.network, model.train if callable(model.train) else None
         try:
-            self.make_durable(change.after, [], network_facts(change.after.blueprint.network), sources)
+            self.commit_state(change.after, [], network_facts(change.after.blueprint.network), sources)
         except BaseException:
-            if before is not None and self.store.root is not None and self.store.root.state == before.state:
+            if before is not None and self.store.root is not None and self.store.root.last.state == before.last.state:
                 self.network, self.train = code  # nothing was committed
             raise
 
-    def make_durable(
-        self, after: Fitted, done: Sequence[CarriedOut], network: NetworkFacts | None, sources: Sources
+    def commit_state(
+        self, after: Fitted, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
         """Make a state durable, and only then the present one. Until then others predict with the one before."""
         kept = after if after.records.inputs is None else without_raw_records(after)
         try:
-            self.store.commit(kept, done, network, sources)
-            self.take(kept)
+            self.store.commit(kept, answers, network, sources)
+            self.use(kept)
         except BaseException:
             self.go_back()
             raise
@@ -206,9 +224,9 @@ class FolderKeeper:
         network = as_recorded(self.network, named)
         if named is not None and named.our_own and (network is None or is_grown(named, network)):
             network = named
-        self.take(self.store.load(network, self.train))
+        self.use(self.store.load(network, self.train))
 
-    def take(self, fitted: Fitted) -> None:
+    def use(self, fitted: Fitted) -> None:
         """Make this the present state: the parameters that it was fitted with, and last, by one assignment, itself."""
         made, recipe = fitted.blueprint, fitted.blueprint.recipe
         plain = isinstance(recipe, Recipe) and recipe == Recipe(recipe.epochs, recipe.batch_size, recipe.lr)

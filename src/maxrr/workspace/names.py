@@ -39,12 +39,12 @@ def history_name(token: str) -> str:
     return f"history-{token}.bin"
 
 
-def origin_of(token: str, since: str = "") -> str:
+def origin_of(token: str, last_loss: str = "") -> str:
     """The name of the log of a workspace, under which its checkpoints are signed.
 
-    `since` is when the loss of a newer copy was last accepted, with which another log begins.
+    With `last_loss`, when the loss of a newer copy was last accepted, another log began.
     """
-    return f"maxrr.dev/workspace/{token}" + (f"/{since}" if since else "")
+    return f"maxrr.dev/workspace/{token}" + (f"/{last_loss}" if last_loss else "")
 
 
 def part_of(name: str, token: str) -> str | None:
@@ -136,7 +136,7 @@ def claim(folder: Path) -> str:
     token = check_new(folder)
     if token is None:
         token = secrets.token_hex(8)
-        History.create(folder / history_name(token))
+        History.create(folder / history_name(token), token)
     return token
 
 

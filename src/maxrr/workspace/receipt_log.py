@@ -1,30 +1,35 @@
 """The log of a workspace that signs: entry i is `HandedReceipt.sha256` of receipt i + 1.
 
 It follows the receipts: a commit that was not logged yet is logged when the workspace is next opened with the key. So a
-receipt is in it once, and never without the state that it speaks of.
+receipt is in it once, and never without the state that it speaks of. Anybody who has the operator's public key can
+compare it with the receipts (`check_receipt_log`): nothing of the workspace is believed then, and its key is not used.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Checkpoint, LogWriter, PublicKey, SigningKey, leaf_hash
+from maxrr.evidence import Checkpoint, Log, LogWriter, PublicKey, SigningKey, check_log, leaf_hash
 from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.evidence.log_proofs import WIDTH, Kind, Tiles, perfect_root, root_of, tile_path
 from maxrr.plain_text import count
+from maxrr.unlearning.receipts import Loss, follows
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import check_folder, content_of, damaged
-from maxrr.workspace.names import TEMPORARY
-from maxrr.workspace.states import Root
+from maxrr.workspace.history import frames_in
+from maxrr.workspace.names import TEMPORARY, history_of, origin_of
+from maxrr.workspace.states import State
 
 
-def keys_of(root: Root) -> list[PublicKey]:
+def keys_of(root: State) -> list[PublicKey]:
     """The public keys that a workspace has signed with, from the first."""
-    return [PublicKey(bytes.fromhex(key)) for key in root.keys]
+    return [PublicKey(bytes.fromhex(key)) for key in root.files.keys]
 
 
-def check(folder: Path, root: Root, before: bytes | None, now: bytes | None, entries: Sequence[bytes]) -> None:
+def check(folder: Path, root: State, before: bytes | None, now: bytes | None, entries: Sequence[bytes]) -> None:
     """Refuse a log that does not say what the receipts do, or whose files are not as they were written.
 
     `before` is its checkpoint as it was before the receipts were read, and `now` as it was afterwards: somebody may
@@ -32,16 +37,16 @@ def check(folder: Path, root: Root, before: bytes | None, now: bytes | None, ent
     """
     path = folder / LOG / CHECKPOINT
     if before is None or now is None or is_of_lost(root, now):
-        if root.logged:
-            raise damaged(path, f"it is missing, and the log had {count(root.logged, 'receipt')}")
+        if root.last.logged:
+            raise damaged(path, f"it is missing, and the log had {count(root.last.logged, 'receipt')}")
         return
     try:
         checkpoint, newest = (Checkpoint.read(each, root.origin, keys_of(root)) for each in (before, now))
     except EvidenceError as error:
         raise damaged(path, str(error)) from None
-    if newest.size < root.logged or checkpoint.size > root.requests:
-        said = f"it speaks of {count(newest.size, 'receipt')}, of {root.requests} that were committed"
-        raise damaged(path, f"{said}; {root.logged} of them were in the log before")
+    if newest.size < root.last.logged or checkpoint.size > root.last.requests:
+        said = f"it speaks of {count(newest.size, 'receipt')}, of {root.last.requests} that were committed"
+        raise damaged(path, f"{said}; {root.last.logged} of them were in the log before")
     check_entries(folder, checkpoint, entries[: checkpoint.size])
 
 
@@ -82,12 +87,12 @@ def remove_unfinished(folder: Path) -> None:
             path.unlink()
 
 
-def is_of_lost(root: Root, checkpoint: bytes) -> bool:
+def is_of_lost(root: State, checkpoint: bytes) -> bool:
     """Whether a checkpoint is of the log before the present one, which a lost copy has gone on with."""
-    return bool(root.since) and not root.logged and not checkpoint.startswith(f"{root.origin}\n".encode())
+    return bool(root.last.last_loss) and not root.last.logged and not checkpoint.startswith(f"{root.origin}\n".encode())
 
 
-def writer_for(folder: Path, root: Root, key: SigningKey) -> LogWriter:
+def writer_for(folder: Path, root: State, key: SigningKey) -> LogWriter:
     """The log of a workspace, to append to, without what a kill has left; a new one if there is none.
 
     The log before the loss of a newer copy is set aside: those who kept its checkpoints may ask for it.
@@ -96,7 +101,7 @@ def writer_for(folder: Path, root: Root, key: SigningKey) -> LogWriter:
     remove_unfinished(folder)
     path = folder / LOG / CHECKPOINT
     if os.path.lexists(path) and is_of_lost(root, content_of(path)):
-        os.rename(folder / LOG, folder / f"{LOG}-before-{root.since}")
+        os.rename(folder / LOG, folder / f"{LOG}-before-{root.last.last_loss}")
     try:
         if os.path.lexists(path):
             return LogWriter.open(folder / LOG, root.origin, key, retired=keys_of(root))
@@ -111,3 +116,100 @@ def bring_up_to(log: LogWriter, entries: Sequence[bytes]) -> None:
         log.append(entries)
     except EvidenceError as error:
         raise damaged(log.folder, str(error)) from None
+
+
+# For those who have the operator's public key
+
+
+class LoggedReceipts(NamedTuple):
+    """What was checked of a workspace's log, all of which holds: its newest checkpoint, and how many are signed."""
+
+    checkpoint: Checkpoint
+    signed: int
+
+
+def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedReceipts:
+    """Recompute the log of a workspace, and compare it with the receipts.
+
+    Parameters
+    ----------
+    folder
+        The folder of the workspace.
+    keys : sequence of PublicKey
+        The keys that the operator has had.
+
+    Returns
+    -------
+    LoggedReceipts
+        The newest `checkpoint`, signed, which has as many entries as there are receipts, and how many of these are
+        `signed`: all since the workspace has a key. Checked was every hash of the log; that it has one entry for each
+        receipt, in their order; that each receipt names the one before, and its losses; that those are signed by one
+        of the keys that follow the first signed one; and that the log is the one that began with the last loss.
+
+    Raises
+    ------
+    EvidenceError
+        Names the first thing that is wrong.
+    maxrr.errors.WorkspaceError
+        The folder is not a workspace, or its history is damaged.
+    """
+    folder = Path(folder)
+    path, token = history_of(folder)
+    content = content_of(path)
+    receipts = [content[slice(*each.receipt)] for frame in frames_in(path, content) for each in frame.answered()]
+    checkpoint = check_log(folder / LOG, None, keys)
+    if not f"{checkpoint.origin}/".startswith(f"{origin_of(token)}/"):
+        raise EvidenceError(f"the checkpoint is of another log: {checkpoint.origin!r}")
+    sizes = (
+        f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace {count(len(receipts), 'receipt')}"
+    )
+    entries, signed, losses = Log(folder / LOG, checkpoint).entries(), 0, list[Loss]()
+    for handed in checked_receipts(receipts, keys):
+        number, entry = handed.receipt.number, next(entries, None)
+        if entry is None:
+            raise EvidenceError(
+                f"{sizes}: receipt {number} is not logged. If a request was interrupted, open the workspace with its "
+                "key, which logs it"
+            )
+        if entry.hex() != handed.sha256:
+            raise EvidenceError(f"entry {number - 1} of the log is not the hash of receipt {number}")
+        signed, losses = signed + (handed.envelope is not None), handed.receipt.losses or []
+    if len(receipts) < checkpoint.size:
+        raise EvidenceError(f"{sizes}: the workspace is an older copy than its log")
+    if checkpoint.origin != origin_of(token, losses[-1].time if losses else ""):
+        raise EvidenceError(f"the log {checkpoint.origin} is not the one that began with the last loss on the receipts")
+    return LoggedReceipts(checkpoint, signed)
+
+
+def checked_receipts(
+    contents: Iterable[bytes], keys: Sequence[PublicKey], before: HandedReceipt | None = None, *, signed: bool = False
+) -> Iterator[HandedReceipt]:
+    """Read receipts that were handed out, as far as each goes on from the one before, and is signed once one was."""
+    for content in contents:
+        last = None if before is None else before.receipt
+        number = 1 if last is None else last.number + 1
+        try:
+            handed = HandedReceipt.from_bytes(content)
+        except ValueError as error:
+            raise EvidenceError(f"receipt {number}: {error}") from None
+        receipt, signed = handed.receipt, signed or (before is not None and before.envelope is not None)
+        if handed.to_bytes() != content:
+            raise EvidenceError(f"receipt {number} is not written as we write receipts")
+        if receipt.number != number:
+            raise EvidenceError(f"receipt {number} says that it is number {receipt.number}")
+        if receipt.previous != ("" if last is None else last.digest):
+            raise EvidenceError(f"receipt {number} does not name the one before it")
+        if not follows(receipt, last):
+            raise EvidenceError(f"receipt {number} is not the next one of its group")
+        if handed.envelope is not None:
+            try:
+                handed.verify(keys)
+            except EvidenceError as error:
+                raise EvidenceError(f"receipt {number}: {error}") from None
+        elif signed:
+            raise EvidenceError(f"receipt {number} is not signed, and one before it is")
+        losses = [] if last is None else last.losses or []
+        if (receipt.losses or [])[: len(losses)] != losses:
+            raise EvidenceError(f"receipt {number} does not name the losses that the one before it does")
+        yield handed
+        before = handed

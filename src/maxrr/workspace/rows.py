@@ -141,7 +141,7 @@ class Rows:
         """Whether the file has more rows than were committed."""
         return os.stat(folder / self.file).st_size > self.count * self.layout.size
 
-    def owed(self, content: bytearray | mmap.mmap) -> list[int]:
+    def not_erased(self, content: bytearray | mmap.mmap) -> list[int]:
         """The rows that should be zero and are not, in the content of the file."""
         size = self.layout.size
         nothing = bytes(size)

@@ -31,12 +31,12 @@ warnings.simplefilter("always", OlderCopyWarning, append=True)  # on every openi
 class Seen:
     """How far a workspace had come; what is later is greater.
 
-    `since` is when the loss of a newer copy was last accepted, if one was; then come the requests carried out and the
-    commits. `root` is that of the log with these receipts, where it is known. `last` is the hash of the last receipt,
-    which names the one before: where it is another, so is the history.
+    `last_loss` is when the loss of a newer copy was last accepted, if one was; then come the requests carried out and
+    the commits. `root` is that of the log with these receipts, where it is known. `last` is the hash of the last
+    receipt, which names the one before: where it is another, so is the history.
     """
 
-    since: str = ""
+    last_loss: str = ""
     receipts: int = 0
     state: int = 0
     root: str = ""
@@ -44,12 +44,12 @@ class Seen:
 
     def lacks(self, then: "Seen") -> int:
         """How many requests a copy that has come so far lacks of what was seen, as far as that can be told."""
-        is_older = (self.since, self.receipts) < (then.since, then.receipts)
-        return max(1, then.receipts - self.receipts) if is_older or self.is_beside(then) else 0
+        is_older = (self.last_loss, self.receipts) < (then.last_loss, then.receipts)
+        return max(1, then.receipts - self.receipts) if is_older or self.is_fork_of(then) else 0
 
-    def is_beside(self, then: "Seen") -> bool:
+    def is_fork_of(self, then: "Seen") -> bool:
         """Whether this is a fork: as many receipts as were seen, and another last one."""
-        as_far = (self.since, self.receipts) == (then.since, then.receipts)
+        as_far = (self.last_loss, self.receipts) == (then.last_loss, then.receipts)
         return as_far and "" not in (self.last, then.last) and self.last != then.last
 
 
@@ -63,15 +63,15 @@ def latest(token: str) -> Seen:
     """The latest that was seen of a workspace; the beginning if nothing was, or it cannot be told."""
     with suppress(Exception):
         found = from_plain(Seen, parse_json(read_regular(place() / f"{token}.json", most=1000).decode()))
-        if found.since:
-            datetime.strptime(found.since, MOMENT)
+        if found.last_loss:
+            datetime.strptime(found.last_loss, MOMENT)
         if all(0 <= number < 10**12 for number in (found.state, found.receipts)):
             return found
     return Seen()
 
 
 @contextmanager
-def alone(token: str, wait: float = PATIENCE) -> Iterator[None]:
+def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[None]:
     """Keep out whoever works in another copy of the workspace, where that can be done: one at a time goes on."""
     with ExitStack() as held:
         try:
@@ -88,10 +88,10 @@ def alone(token: str, wait: float = PATIENCE) -> Iterator[None]:
 def keep(token: str, now: Seen) -> None:
     """Remember that this was seen, if nothing later was, nor a fork. Not flushed: a power cut may cost it.
 
-    For those who are `alone`.
+    For those inside `only_copy_at_work`.
     """
     then = latest(token)
-    if now > then and not now.is_beside(then):
+    if now > then and not now.is_fork_of(then):
         with suppress(OSError, RuntimeError):  # no room, no permission, no home
             write_atomically(place() / f"{token}.json", json.dumps(asdict(now)).encode(), private=True, flush=False)
 
@@ -115,12 +115,13 @@ def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
             f"is a backup, made on {backup}: what was forgotten since then may be back. Workspace.catch_up (maxrr "
             "workspace catch-up) forgets it again by the receipts of the workspace that it is a copy of"
         )
-    elif now.is_beside(then):
+    elif now.is_fork_of(then):
         said = "went on by itself beside another copy of this workspace: it is a fork, and cannot catch up"
-    elif then.since != now.since:
+    elif then.last_loss != now.last_loss:
         said = (
-            f"is an older copy of this workspace: a loss was accepted on {then.since}, and another copy goes on since "
-            "then. If this is the one that was given up, it cannot catch up; one from before can (Workspace.catch_up)"
+            f"is an older copy of this workspace: a loss was accepted on {then.last_loss}, and another copy goes on "
+            "since then. If this is the one that was given up, it cannot catch up; one from before can "
+            "(Workspace.catch_up)"
         )
     return f"{folder} {said}; if the other copy is lost, accept_loss (--accept-loss REASON) goes on without it"
 
@@ -128,7 +129,7 @@ def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
 def warn_if_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> None:
     """Say loudly that somebody has put back an older copy."""
     said = said_older(folder, now, then, backup)
-    if not said and now.since == then.since and now.state < then.state:
+    if not said and now.last_loss == then.last_loss and now.state < then.state:
         said = f"{folder} is an older copy of this workspace, which was fitted again after it was made. Fit it again"
     if said:
         warnings.warn(said, OlderCopyWarning, stacklevel=4)

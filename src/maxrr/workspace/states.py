@@ -16,108 +16,111 @@ from maxrr.files.strict_json import Count, Digest
 from maxrr.svm import FORM
 from maxrr.unlearning.facts import Facts, Secrets, Words
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
-from maxrr.workspace.exports import Note
-from maxrr.workspace.history import Frame, frames_in
-from maxrr.workspace.names import HEADS, PARTS, ROWS, SECRETS, find_history, history_of, name_of, origin_of, part_of
+from maxrr.workspace.history import Frame, frames_in, without_changes
+from maxrr.workspace.names import HEADS, PARTS, ROWS, SECRETS, find_history, name_of, origin_of, part_of
 from maxrr.workspace.rows import BLOCK, Layout, Rows
 
 FACTS, WORDS = "facts", "words"  # what stands beside the heads
 
 
 @dataclass(frozen=True)
-class Base:
-    """The files that a state consists of: what a frame says where more changed than rows.
+class Counts:
+    """How many records there are of each kind, and the numbers of the classes that they are of.
 
-    `files` are hashes by name; `keys` the public keys that receipts were signed with, from the first; `since` is when
-    the loss of a newer copy was last accepted; `rows` names the file of rows, and `layout` says what they are made of.
-    `form` is that of the heads.
+    `waiting` were added after the last fit and become core at the next. `forgotten` are tombstones, and `people` those
+    of whom a request has left no record.
     """
 
-    files: dict[str, Digest]
+    records: Count
+    core: Count
+    influential: Count
+    waiting: Count
+    forgotten: Count
+    people: Count
+    classes: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files that a state consists of: what a frame says where more changed than rows.
+
+    `hashes` are those of heads, extractor and secrets, by the name of the file; `keys` the public keys that receipts
+    were signed with, from the first; `rows` names the file of rows, and `layout` says what they are made of. `form` is
+    that of the heads.
+    """
+
+    hashes: dict[str, Digest]
     keys: list[Digest]
-    since: str
     rows: str
     layout: Layout
     form: int = FORM
 
 
 @dataclass(frozen=True)
-class Root:
-    """One state of the workspace.
-
-    `files`, `keys` and `since` are as in `Base`; `state`, `requests`, `logged` and `backup` as in `Frame`. `exports`
-    are the notes of all exports, `audits` the hashes of the receipts that were audited.
-    """
+class State:
+    """One state of the workspace: the last frame, the files that go with it, and the exports noted by then."""
 
     token: str
-    state: int
-    files: dict[str, str]
+    last: Frame
+    files: Files
     rows: Rows
-    requests: int
-    logged: int
-    keys: list[str]
-    since: str
-    backup: str
-    exports: list[Note]
-    audits: list[str]
-    commitment: str
+    exports: list[str]
 
     @property
     def origin(self) -> str:
         """The name of the log."""
-        return origin_of(self.token, self.since)
+        return origin_of(self.token, self.last.last_loss)
 
     def file_of(self, part: str) -> str:
         """The name of the file that holds a part."""
-        return file_of(self.files, part, self.token)
+        return file_of(self.files.hashes, part, self.token)
 
 
-def after(before: Root | None, token: str, key: bytes, frames: Sequence[Frame]) -> Root:
-    """The state after some frames. The lists of blocks, erased rows, exports and audits are the same ones, longer."""
-    last = frames[-1]
+def state_after(before: State | None, token: str, key: bytes, frames: Sequence[Frame]) -> State:
+    """The state after some frames. The lists of blocks, erased rows and exports are the same ones, longer."""
     if before is None:
-        base = from_plain(Base, frames[0].base)
-        rows = Rows(base.rows, base.layout, 0, [], key)
-        exports, audits = list[Note](), list[str]()
+        files, exports = from_plain(Files, frames[0].files), list[str]()
+        rows = Rows(files.rows, files.layout, 0, [], key)
     else:
-        base = Base(before.files, before.keys, before.since, before.rows.file, before.rows.layout)
-        rows, exports, audits = before.rows, before.exports, before.audits
+        files, rows, exports = before.files, before.rows, before.exports
     for frame in frames:
-        if frame.base is not None:
-            base = from_plain(Base, frame.base)
-            if (base.rows, base.layout) != (rows.file, rows.layout):
-                rows = Rows(base.rows, base.layout, 0, [], key)
+        if frame.files is not None:
+            files = from_plain(Files, frame.files)
+            if (files.rows, files.layout) != (rows.file, rows.layout):
+                rows = Rows(files.rows, files.layout, 0, [], key)
         rows.change(frame.blocks or {}, frame.erased)
-    exports += exports_in(frames)
-    audits += audits_in(frames)
-    return Root(
-        token, last.state, base.files, replace(rows, count=last.count), last.requests, last.logged, base.keys,
-        base.since, last.backup, exports, audits, last.commitment,
-    )  # fmt: skip
+    exports += [frame.export for frame in frames if frame.export]
+    last = without_changes(frames[-1])
+    return State(token, last, files, replace(rows, count=last.rows), exports)
 
 
-def exports_in(frames: Iterable[Frame]) -> list[Note]:
-    """The exports that frames note."""
-    return [from_plain(Note, frame.export) for frame in frames if frame.export is not None]
-
-
-def audits_in(frames: Iterable[Frame]) -> list[str]:
-    """The hashes of the receipts of which frames note an audit."""
-    return [frame.audit["receipt"] for frame in frames if frame.audit is not None]
-
-
-def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> Root:
+def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> State:
     """The state after all frames of a history, if a program of ours has written them."""
-    bases = [frame.base for frame in frames if isinstance(frame.base, dict)]
-    form = bases[-1].get("form") if bases else FORM
-    if form != FORM:
-        raise unfamiliar(path, f"names heads in canonical form {form!r}", f"makes form {FORM}")
+    forms = [frame.files.get("form") for frame in frames if isinstance(frame.files, dict)]
+    if forms and forms[-1] != FORM:
+        raise unfamiliar(path, f"names heads in canonical form {forms[-1]!r}", f"makes form {FORM}")
     try:
-        found = after(None, token, key, frames)
+        found = state_after(None, token, key, frames)
         check(found)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path, f"it does not describe a workspace ({error})") from None
     return found
+
+
+def check(found: State) -> None:
+    """Refuse what no program of ours has written: names of files elsewhere, above all."""
+    rows, last, hashes = found.rows, found.last, found.files.hashes
+    from_plain(list[Count], [last.state, last.requests, last.logged, rows.count, *rows.erased])
+    from_plain(list[Digest], rows.blocks)
+    from_plain(list[str], [last.commitment, last.last_loss, *found.exports])
+    from_plain(Counts, last.counts)
+    named = {name_of(part, found.token, hashes[found.file_of(part)][:16]) for part in PARTS}
+    if named != hashes.keys() or part_of(rows.file, found.token) != ROWS:
+        raise ValueError("its files are not named after their content")
+    if not (last.state > 0 and last.logged <= last.requests):
+        raise ValueError("its counts of states and requests cannot be right")
+    if not (rows.count > max(rows.erased, default=0) and len(rows.blocks) == -(-rows.count // BLOCK)):
+        raise ValueError("its rows cannot be right")
 
 
 # Files, and the words in one of them
@@ -129,8 +132,7 @@ def key_in(folder: Path, token: str) -> bytes:
     if not paths:
         raise damaged(folder / name_of(SECRETS, token, "…"), "it is missing")
     content = content_of(paths[-1])
-    digest = hashlib.sha256(content).hexdigest()
-    if paths[-1].name != name_of(SECRETS, token, digest[:16]):
+    if paths[-1].name != name_of(SECRETS, token, hashlib.sha256(content).hexdigest()[:16]):
         raise damaged(paths[-1], "its content does not have the hash in its name")
     try:
         return from_plain(Secrets, parse_json(content.decode())).key
@@ -138,10 +140,10 @@ def key_in(folder: Path, token: str) -> bytes:
         raise damaged(paths[-1], f"there is no key in it ({error})") from None
 
 
-def checked(folder: Path, name: str, known: Root) -> bytes:
+def checked(folder: Path, name: str, known: State) -> bytes:
     """The content of a file that the history names, if it is what was written."""
     content = content_of(folder / name)
-    if hashlib.sha256(content).hexdigest() != known.files[name]:
+    if hashlib.sha256(content).hexdigest() != known.files.hashes[name]:
         raise damaged(folder / name, "its content does not have the hash that the history names")
     return content
 
@@ -157,7 +159,7 @@ def said_in(path: Path, content: bytes) -> tuple[Facts, Words]:
 
 
 def file_of(files: Iterable[str], part: str, token: str) -> str:
-    """The name of the file that holds a part, of those that a base names."""
+    """The name of the file that holds a part, of those that a frame names."""
     (found,) = (name for name in files if part_of(name, token) == part)
     return found
 
@@ -218,50 +220,15 @@ class Commit:
             return None
         path, token = found
         frames = frames_in(path)
-        bases = [frame.base for frame in frames if frame.base is not None]
-        if not bases:
+        files = [frame.files for frame in frames if frame.files is not None]
+        if not files:
             return None
         try:
-            heads = path.parent / file_of(bases[-1]["files"], HEADS, token)
+            heads = path.parent / file_of(files[-1]["hashes"], HEADS, token)
             facts, words = said_in(heads, content_of(heads))
         except (WorkspaceError, LookupError, TypeError, ValueError) as error:
             if len(frames_in(path)) > len(frames):  # somebody has committed meanwhile, and replaced the file
                 return cls.last(folder)
             raise damaged(path, f"it does not describe a workspace ({error})") from None
-        now, signs = frames[-1], bool(bases[-1].get("keys"))
+        now, signs = frames[-1], bool(files[-1].get("keys"))
         return cls(now.state, now.requests, facts.record_shape, words.class_names, words.sources[0], signs)
-
-
-def is_later(folder: Path, token: str, state: int) -> bool:
-    """Whether the workspace that was opened in a folder has committed something since this state."""
-    path, found = history_of(folder)
-    if found != token:
-        raise WorkspaceError(
-            f"{folder} holds another workspace now than when it was opened: open it again to use that one"
-        )
-    return any(last.state > state for last in frames_in(path, only_last=True))
-
-
-def how_far(path: Path) -> tuple[int, str]:
-    """How many requests there were by a history, and when the loss of a newer copy was last accepted."""
-    frames = frames_in(path)
-    bases = [frame.base for frame in frames if frame.base is not None]
-    return (frames[-1].requests, bases[-1]["since"]) if bases else (0, "")
-
-
-# What a program of ours has written
-
-
-def check(found: Root) -> None:
-    """Refuse what no program of ours has written: names of files elsewhere, above all."""
-    rows = found.rows
-    from_plain(list[Count], [found.state, found.requests, found.logged, rows.count, *rows.erased])
-    from_plain(list[Digest], rows.blocks)
-    from_plain(list[str], [found.backup, found.commitment])
-    named = {name_of(part, found.token, found.files[found.file_of(part)][:16]) for part in PARTS}
-    if named != found.files.keys() or part_of(rows.file, found.token) != ROWS:
-        raise ValueError("its files are not named after their content")
-    if not (found.state > 0 and found.logged <= found.requests):
-        raise ValueError("its counts of states and requests cannot be right")
-    if not (rows.count > max(rows.erased, default=0) and len(rows.blocks) == -(-rows.count // BLOCK)):
-        raise ValueError("its rows cannot be right")

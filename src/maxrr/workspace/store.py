@@ -7,32 +7,94 @@ a part that did not change is not written again.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from maxrr.errors import OlderCopy, WorkspaceError
 from maxrr.evidence import SigningKey
-from maxrr.files import flush_folder, write_atomically
+from maxrr.files import flush_folder, to_plain, write_atomically
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning.codec import facts_of, words_of
+from maxrr.unlearning.commitment import Departure
 from maxrr.unlearning.facts import Facts, NetworkFacts, Sources, Words
+from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.recognition import CORE, INFLUENTIAL, rows_of_kind
+from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import codec, seen, states
-from maxrr.workspace.carried_out import CarriedOut, appended
 from maxrr.workspace.codec import Ints, Table
-from maxrr.workspace.entries import Entries, entries_of
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Frame, History
 from maxrr.workspace.names import EXTRACTOR, HEADS, PARTS, ROWS, SECRETS, history_name, name_of
 from maxrr.workspace.rows import Rows
-from maxrr.workspace.states import Base, Root
+from maxrr.workspace.sealing import seal_proofs
+from maxrr.workspace.states import Counts, Files, State
 
 NO_ROWS = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class NewAnswer:
+    """A request that was carried out in memory, and is to be committed.
+
+    `rows` are where the records stood that left; `people` those of whom no record is left. All else is as in
+    `maxrr.workspace.history.Answer`.
+    """
+
+    rows: Ints
+    digest: str
+    logged: str
+    tombstones: Sequence[Sequence[bytes]]
+    people: Mapping[str, Any]
+    receipt: bytes
+    proofs: bytes
+
+    @classmethod
+    def of(
+        cls, before: Fitted, after: Fitted, request: Request, receipt: Receipt,
+        departures: Mapping[int | str, Departure], key: SigningKey | None,
+    ) -> "NewAnswer":  # fmt: skip
+        """What a request has done to a state, before its records are overwritten there. Others may have left, too."""
+        own = [departures[id_] for id_ in before.records.ids[request.rows].tolist()]
+        known = after.tombstones.stones
+        tombstones = [known.of(bytes.fromhex(id_hmac))[-1] for id_hmac in receipt.tombstones]
+        handed = HandedReceipt(receipt) if key is None else HandedReceipt.sign(receipt, key)
+        people = dict.fromkeys(receipt.subject_tombstones or (), (receipt.number, receipt.time))
+        digest, proofs = after.receipts[receipt.number - 1], seal_proofs(before.secret, receipt.number, own)
+        return cls(request.rows, digest, handed.sha256, tombstones, people, handed.to_bytes(), proofs)
+
+
+def parts_of_frame(
+    answers: Sequence[NewAnswer], tombstones: Sequence[Sequence[bytes]], people: Mapping[str, Any]
+) -> dict[str, Any]:  # fmt: skip
+    """What requests add to a frame, after tombstones and people that are older than the workspace."""
+    return {
+        "people": {**people, **{person: said for each in answers for person, said in each.people.items()}},
+        "answers": [
+            [each.digest, each.logged, len(each.tombstones), len(each.receipt), len(each.proofs)] for each in answers
+        ],
+        "tombstones": b"".join(
+            part for each in [tombstones, *(each.tombstones for each in answers)] for stone in each for part in stone
+        ),
+        "receipts": b"".join(each.receipt for each in answers),
+        "proofs": b"".join(each.proofs for each in answers),
+    }
+
+
+def counts_of(fitted: Fitted) -> Counts:
+    """The records of a model by kind."""
+    core, influential = (int(rows_of_kind(fitted, kind).sum()) for kind in (CORE, INFLUENTIAL))
+    return Counts(
+        fitted.records.count, core, influential, len(fitted.waiting), len(fitted.tombstones.stones),
+        len(fitted.people), tuple(fitted.codes.tolist()),
+    )  # fmt: skip
 
 
 class Store(Folder):
@@ -46,7 +108,7 @@ class Store(Folder):
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
         self.kept: Fitted | None = None  # the model as it was committed last
 
-    def read(self) -> Root:
+    def read(self) -> State:
         found = super().read()
         self.table, self.content = np.frombuffer(self.content, dtype=found.rows.layout.row), bytearray()
         self.kept = None
@@ -57,15 +119,13 @@ class Store(Folder):
         assert self.root is not None
         path = self.folder / self.root.file_of(HEADS)
         try:
-            found = codec.load(
-                self.facts, self.words, self.table, self.parts, self.entries, self.root.commitment, network, train
-            )  # fmt: skip
+            found = codec.load(self, self.table, network, train)
             model_hash = found.model_hash
         except WorkspaceError:
             raise
         except Exception as error:  # whatever comes of content that is not ours
             raise damaged(path, f"no model can be made of what it says ({error})") from error
-        self.parts, self.entries = {}, Entries([], {}, self.entries.answered)  # they would outlive what is forgotten
+        self.parts, self.tombstones, self.people = {}, [], {}  # they would outlive what is forgotten
         if model_hash != self.facts.model_hash:
             raise damaged(path, "the model does not have the hash that it names")
         if self.read_only:
@@ -74,74 +134,71 @@ class Store(Folder):
         return found
 
     def commit(
-        self, fitted: Fitted, done: Sequence[CarriedOut], network: NetworkFacts | None, sources: Sources
+        self, fitted: Fitted, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
         """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
-        if not self.finished:  # whatever is owed is done before more is
+        if not self.is_finished:  # whatever was promised is done before more is
             self.finish()
-        with seen.alone(self.token):
+        with seen.only_copy_at_work(self.token):
             self.check_goes_on(fitted)
-            self.append(fitted, done, network, sources)
+            self.append(fitted, answers, network, sources)
             seen.keep(self.token, replace(self.now, root=""))  # it is not in the log yet
         self.kept = fitted
 
     def append(
-        self, fitted: Fitted, done: Sequence[CarriedOut], network: NetworkFacts | None, sources: Sources
+        self, fitted: Fitted, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
         """Write what the history will name, append the frame that says so, and take it over."""
-        before, said, base, known = self.root, None, None, b""
-        state = max(1, len(done)) + (0 if before is None else before.state)
+        before, said, files = self.root, None, None
+        older: tuple[Sequence[Sequence[bytes]], Mapping[str, Any]] = ((), {})
+        state = max(1, len(answers)) + (0 if before is None else before.last.state)
         if self.history is None:
             self.history = History(self.folder / history_name(self.token), fitted.key)
-            known = entries_of(fitted.tombstones.stones, fitted.people)
-        if before is not None and self.only_erases(fitted, done, sources):
-            rows, table, erased = before.rows, self.table, np.concatenate([each.rows for each in done])
+            older = sorted(fitted.tombstones.stones), fitted.people  # in an order that says nothing
+        if before is not None and self.only_erases(fitted, answers, sources):
+            rows, table, erased = before.rows, self.table, np.concatenate([each.rows for each in answers])
         else:
-            self.tidy = False
             said = facts_of(fitted, network), words_of(fitted, sources)
             rows, table, erased = self.write_rows(fitted, state)
-            since = fitted.losses[-1].time if fitted.losses else ""
-            base = Base(self.write_parts(fitted, *said), self.keys(), since, rows.file, rows.layout)
+            files = Files(self.write_parts(fitted, *said), self.keys(), rows.file, rows.layout)
             flush_folder(self.folder)  # every name, before they count
-        if self.history.in_doubt:
-            self.history.settle()
-        blobs, answered = appended(done, self.history.length, known)
-        frame = Frame(
-            state, fitted.commitment, len(done) + (0 if before is None else before.requests), len(table), self.logged,
-            erased.tolist(), rows.changed(table, erased), None if base is None else asdict(base), **blobs,
-        )  # fmt: skip
-        if base is not None and before is not None and base.since != before.since:  # another log begins
-            frame, self.log = replace(frame, logged=0), None
-        self.history.append(frame)
-        self.finished = False
-        self.owed = [*self.owed, *frame.erased] if before is not None and rows.file == before.rows.file else []
+        last_loss, logged = loss_of(fitted), self.logged
+        if before is not None and last_loss != before.last.last_loss:  # another log begins
+            self.log, logged = None, 0
+        frame = self.history.append(Frame(
+            state, fitted.commitment, len(answers) + self.requests, len(table), to_plain(counts_of(fitted)), logged,
+            last_loss, erased.tolist(), rows.changed(table, erased), None if files is None else asdict(files),
+            **parts_of_frame(answers, *older),
+        ))  # fmt: skip
+        self.is_finished = False
+        same_file = before is not None and rows.file == before.rows.file
+        self.rows_to_erase = [*self.rows_to_erase, *frame.erased] if same_file else []
         table[erased] = np.zeros(1, table.dtype)[0]
-        after = states.after(before, self.token, fitted.key, [frame])
-        self.root, self.table = after, table
+        self.root, self.table = states.state_after(before, self.token, fitted.key, [frame]), table
         if said is not None:
             self.facts, self.words = said
-        self.entries.answered.extend(answered)
+        self.answers.extend(frame.answered())
 
     def check_goes_on(self, fitted: Fitted) -> None:
         """Refuse a state that does not go on from the latest that was seen: another copy may have been faster."""
-        then, since = seen.latest(self.token), fitted.losses[-1].time if fitted.losses else ""
-        goes_on = then.since < since and then <= self.then  # or the loss that was accepted is another one
-        if then.since == since and then.receipts <= len(fitted.receipts):
+        then, last_loss = seen.latest(self.token), loss_of(fitted)
+        goes_on = then.last_loss < last_loss and then <= self.latest_seen  # or the accepted loss is another one
+        if then.last_loss == last_loss and then.receipts <= len(fitted.receipts):
             goes_on = not then.last or fitted.receipts[then.receipts - 1] == then.last
         if not goes_on:
             raise OlderCopy(f"another copy of {self.folder} has other receipts than these. Nothing was changed")
 
-    def only_erases(self, fitted: Fitted, done: Sequence[CarriedOut], sources: Sources) -> bool:
+    def only_erases(self, fitted: Fitted, answers: Sequence[NewAnswer], sources: Sources) -> bool:
         """Whether rows are all that has changed."""
         return (
-            self.root is not None and self.kept is not None and bool(done)
-            and sources == self.words.sources and self.keys() == self.root.keys
+            self.root is not None and self.kept is not None and bool(answers)
+            and sources == self.words.sources and self.keys() == self.root.files.keys
             and codec.only_erases(self.kept, fitted)
         )  # fmt: skip
 
     def keys(self) -> list[str]:
         """The public keys that receipts are signed with, this time and before."""
-        known = [] if self.root is None else self.root.keys
+        known = [] if self.root is None else self.root.files.keys
         own = [] if self.signing is None else [self.signing.public.raw.hex()]
         return known + [key for key in own if key not in known[-1:]]
 
@@ -157,12 +214,12 @@ class Store(Folder):
             if part not in made:
                 assert self.root is not None
                 name = self.root.file_of(part)
-                files[name] = self.root.files[name]
+                files[name] = self.root.files.hashes[name]
                 continue
             content = made[part]()
             digest = hashlib.sha256(content).hexdigest()
             name = name_of(part, self.token, digest[:16])
-            if self.root is None or self.root.files.get(name) != digest:
+            if self.root is None or self.root.files.hashes.get(name) != digest:
                 write_atomically(self.folder / name, content, private=True, flush_name=False)
             files[name] = digest
         return files
@@ -188,5 +245,10 @@ class Store(Folder):
     @property
     def logged(self) -> int:
         """How many receipts are in the log for sure."""
-        known = 0 if self.root is None else self.root.logged
+        known = 0 if self.root is None else self.root.last.logged
         return known if self.log is None else self.log.checkpoint.size
+
+
+def loss_of(fitted: Fitted) -> str:
+    """When the loss of a newer copy was last accepted; empty if it never was."""
+    return fitted.losses[-1].time if fitted.losses else ""

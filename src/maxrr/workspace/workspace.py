@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -10,7 +10,7 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from maxrr.data import Dataset
-from maxrr.errors import NotHere, WorkspaceError
+from maxrr.errors import NotHere, Refused, WorkspaceError
 from maxrr.evidence import PublicKey, SigningKey
 from maxrr.evidence.signing import require_signing_key
 from maxrr.nets.seeding import Network
@@ -18,26 +18,68 @@ from maxrr.nets.training_function import OwnTraining, TrainingFunction
 from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
+from maxrr.unlearning.aliases import Ids
 from maxrr.unlearning.fitting import Parameters
 from maxrr.unlearning.forgetting import Change, execute
+from maxrr.unlearning.groups import Named
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up
 from maxrr.unlearning.plans import make_plan
-from maxrr.unlearning.recognition import CORE, INFLUENTIAL, rows_of_kind
 from maxrr.unlearning.requests import REFUSE, Technique, check_policy
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import codec, names
 from maxrr.workspace.backups import backup
-from maxrr.workspace.batches import Batch
 from maxrr.workspace.catching_up import later_receipts, said_so, without_newer
+from maxrr.workspace.dossiers import dossier_of
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
-from maxrr.workspace.exports import Export, judged, new_note, state_under
+from maxrr.workspace.exports import Export
 from maxrr.workspace.keeper import FolderKeeper, Records
-from maxrr.workspace.person_dossiers import dossier_of
-from maxrr.workspace.status import Counts, Status, status_of
+from maxrr.workspace.status import Status, exports_of, status_of
 from maxrr.workspace.store import Store
 from maxrr.workspace.traces import Trace, person_trace, record_trace
+
+
+class Ticket:
+    """What became of one request of a batch, once the block has ended."""
+
+    def __init__(self) -> None:
+        self._answer: Receipt | Refused | None = None
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the request. Where it was refused, that is raised: `maxrr.errors.Refused`."""
+        if self._answer is None:
+            raise ValueError("the request was not answered: its batch has not ended, or ended with an error")
+        if isinstance(self._answer, Refused):
+            raise self._answer
+        return self._answer
+
+
+class Batch:
+    """Requests that are answered together when the block of `Workspace.batch` ends."""
+
+    def __init__(self) -> None:
+        self._tickets: list[tuple[Named, Ticket]] = []
+
+    def unlearn(self, ids: Ids | None = None, *, subjects: Ids | None = None) -> Ticket:
+        """Ask to forget records, by their ids or all records of some subjects.
+
+        Parameters
+        ----------
+        ids, subjects : int, str or array, optional
+            As in `MaxRR.unlearn`: one of the two.
+
+        Returns
+        -------
+        Ticket
+            Has the receipt, once the block has ended.
+        """
+        if (ids is None) == (subjects is None):
+            raise ValueError("a request names records by ids, or people by subjects: one of the two")
+        ticket = Ticket()
+        self._tickets.append(((ids, subjects), ticket))
+        return ticket
 
 
 class Workspace:
@@ -210,7 +252,7 @@ class Workspace:
         return cls._of(live, keeper)
 
     def reload(self) -> bool:
-        """Take the state that was committed last, in a snapshot (`open` with `read_only`).
+        """Take the state that was committed last, and the exports noted by now, in a snapshot (`open`, `read_only`).
 
         Nobody is kept out or waited for, as in `open`. Predictions go on meanwhile, with the state before. If something
         is raised, the snapshot stays as it was. An older copy of the folder, which somebody has put back, is not taken.
@@ -218,7 +260,7 @@ class Workspace:
         Returns
         -------
         bool
-            Whether there was a newer one.
+            Whether something was written since.
 
         Raises
         ------
@@ -233,9 +275,11 @@ class Workspace:
             keeper.check_open()
             if not store.is_later():
                 return False
-            newer = type(self).open(store.folder, network=keeper.network, train=keeper.train, read_only=True)
+            newer = type(self).open(
+                store.folder, network=keeper.network, train=keeper.train, read_only=True, wait=store.wait
+            )
             keeper.store = newer._store
-            keeper.take(newer.model._fitted)
+            keeper.use(newer.model._fitted)
             return True
 
     def close(self) -> None:
@@ -323,22 +367,21 @@ class Workspace:
         with model._changing(newest=False):
             fitted = model._fitted
             later = later_receipts(keeper.store, Path(newer), keys)
-            later.require_of(fitted)
+            later.check_classes(fitted)
             assert keeper.store.root is not None
-            known = {note.id for note in keeper.store.root.exports}  # of a catching up that was refused afterwards
-            for note in later.exports:
-                if note.id not in known:
-                    keeper.store.note(export=asdict(note))
+            for note in later.exports:  # of which some are there where a catching up was refused afterwards
+                keeper.store.note(export=note)
+                keeper.store.root.exports.append(note)
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
             if not len(ids):
-                keeper.take_over(adopted, before)
+                keeper.commit_answers(adopted, before)
                 return None
             plan = said_so(make_plan(adopted, look_up(adopted, ids, None, core_policy)), later)
             ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
 
             def commit(change: Change) -> None:
-                keeper.take_over(change.after, [*before, *keeper.carried_out(change)])
+                keeper.commit_answers(change.after, [*before, *keeper.answers_of(change)])
 
             return execute(ready, plan, commit, progress)
 
@@ -476,27 +519,13 @@ class Workspace:
         return self._store.folder
 
     @property
-    def token(self) -> str:
-        """What names this workspace among others: 16 letters, drawn when it was made, and in the names of its files."""
-        return self._store.token
-
-    @property
-    def state(self) -> int:
-        """How many fits and requests there were, as `Commit.state`."""
-        with self._lock:
-            assert self._store.root is not None
-            return self._store.root.state
-
-    @property
     def source(self) -> dict[str, str]:
-        """Where the records come from, as `create` was told."""
-        assert self._store.root is not None
-        return dict(self._store.words.sources[0])
+        """Where the records of the last fit come from, as `create` was told."""
+        return self.sources[0]
 
     @property
     def sources(self) -> tuple[dict[str, str], ...]:
-        """Where the records come from: those of the last fit, as in `source`, and then those of each `add`."""
-        assert self._store.root is not None
+        """Where the records come from: those of the last fit, as `create` was told, and then those of each `add`."""
         return tuple(map(dict, self._store.words.sources))
 
     def receipt(self, number: int) -> HandedReceipt:
@@ -545,10 +574,8 @@ class Workspace:
             Counts, hashes, conditions, and what is still known of forgotten records.
         """
         with self._lock:
-            counts = counts_of(self._fitted)  # first: after a commit that failed, this reads the root again
-            exports = self.exports()
-            assert self._store.root is not None
-            return status_of(self._store.root, self._store, counts, exports)
+            self._keeper.check_open()  # after a commit that failed, this reads the state again
+            return status_of(self._store)
 
     # Copies for others
 
@@ -561,50 +588,8 @@ class Workspace:
             From the first. Those that are out of date say so.
         """
         with self._lock:
-            fitted = self._fitted
-            assert self._store.root is not None
-            notes, now = self._store.root.exports, state_under(fitted.key, fitted.model_hash, fitted.commitment)
-            return judged(notes, now, self.receipts() if notes else ())
-
-    def record_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
-        """Note that a copy of the model is made. `maxrr.serving` does so by itself before it writes one.
-
-        Only one at a time writes to the history: a snapshot (`open` with `read_only`) waits for a process that works in
-        the folder, for ten seconds or as long as `open` was told. Where somebody works there for longer, export there.
-
-        Parameters
-        ----------
-        kind : str
-            What is made, such as "onnx" or "serving".
-        path : str or Path
-            Where it is written.
-        model : MaxRR
-            What it is made of: `model` of this workspace, or a copy of it.
-
-        Returns
-        -------
-        str
-            The export's id, as `Export.id`.
-
-        Raises
-        ------
-        ValueError
-            The model is not of this workspace.
-        """
-        with self._lock:
-            self.check_newest()
-            if model._fitted.key != self._fitted.key:
-                raise ValueError("the model is not of this workspace: use its `model`")
-            with model._lock:
-                of = model._fitted
-                note = new_note(
-                    kind,
-                    str(Path(path).absolute()),
-                    of.requests,
-                    state_under(of.key, of.model_hash, of.commitment),
-                )
-            self._store.note(export=asdict(note))
-        return note.id
+            self._keeper.check_open()
+            return exports_of(self._store)
 
     def backup(self, to: str | Path) -> None:
         """Make a consistent copy of the folder, while requests are carried out here or by another process.
@@ -632,12 +617,6 @@ class Workspace:
         """
         return self._keeper.unfinished
 
-    @property
-    def older_than_seen(self) -> int:
-        """How many requests were undone because somebody has put back an older copy of the workspace; 0 if none."""
-        with self._lock:
-            return self._store.now.lacks(self._store.then)
-
     def check_newest(self) -> None:
         """Raise an error if this is known to be an older copy, which takes no requests and makes no exports.
 
@@ -660,12 +639,3 @@ def new_model(model: MaxRR) -> MaxRR:
         people = Layered({person: gone._replace(number=0) for person, gone in own.people.items()})
         found._state = replace(own, receipts=Row(), people=people)
     return found
-
-
-def counts_of(fitted: Fitted) -> Counts:
-    """The records of a model by kind."""
-    core, influential = (int(rows_of_kind(fitted, kind).sum()) for kind in (CORE, INFLUENTIAL))
-    return Counts(
-        fitted.records.count, core, influential, len(fitted.tombstones.stones), list(fitted.head_classes),
-        len(fitted.late), len(fitted.waiting), len(fitted.people),
-    )  # fmt: skip

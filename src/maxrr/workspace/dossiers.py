@@ -17,7 +17,7 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.receipt_log import keys_of
-from maxrr.workspace.sealed_proofs import Id, Opened
+from maxrr.workspace.sealing import PERSON, RECORD, Id, look_up
 from maxrr.workspace.store import Store
 
 
@@ -26,17 +26,17 @@ def dossier_of(
 ) -> dict[str, Any]:  # fmt: skip
     """The dossier about some records, or about those of a person, that a request forgot or replaced."""
     assert store.root is not None
-    if not 1 <= number <= store.root.requests:
-        raise NotHere(f"there is no receipt {number}: the workspace has {count(store.root.requests, 'receipt')}")
+    if not 1 <= number <= store.requests:
+        raise NotHere(f"there is no receipt {number}: the workspace has {count(store.requests, 'receipt')}")
     handed = HandedReceipt.from_bytes(store.receipt(number))
     if handed.envelope is None:
         raise WorkspaceError(
             f"receipt {number} is not signed, so that there is nothing that others could check: give a key, as "
             "signing_key=… to Workspace.open, or in the shell with --key, for later ones"
         )
-    opened = Opened(fitted.secret, number, store.proofs(number))
-    named = opened.records_about(subject) if subject is not None else list(ids or ())
-    proofs = {id_: opened.proof(id_) for id_ in named}
+    known = fitted.secret, number, store.proofs(number)
+    named = look_up(*known, PERSON, subject) or [] if subject is not None else ids or ()
+    proofs = {id_: look_up(*known, RECORD, id_) for id_ in named}
     without = [id_ for id_, proof in proofs.items() if proof is None]
     if without or not proofs:
         whom = f"the record {without[0]!r}" if without else f"a record about {subject!r}"
@@ -46,8 +46,8 @@ def dossier_of(
         )
     log = log_of(store, number)
     signed_by = {each.key_id for each in handed.envelope.signatures}
-    known = dict.fromkeys(keys_of(store.root))  # a key may have been used, and later again
-    keys = [key for key in known if key.id in signed_by or has_signed(key, log.checkpoint)]
+    own = dict.fromkeys(keys_of(store.root))  # a key may have been used, and later again
+    keys = [key for key in own if key.id in signed_by or has_signed(key, log.checkpoint)]
     return {
         "type": DOSSIER_TYPE, "envelope": json.loads(store.receipt(number)), "subject": subject,
         "records": [record_of(fitted.secret, proof) for proof in proofs.values() if proof is not None],
