@@ -27,7 +27,7 @@ def test_what_it_says_is_what_is_there(shell: Shell, tmp_path: Path) -> None:
     assert found["core"] + found["influential"] + found["free"] == found["records"] == 1420
     assert found["test_records"] == 377
     assert 0.0 < found["accuracy"] < 1.0
-    assert found["source"] == {
+    assert found["sources"][0] == {
         "name": "digits", "label": "label", "id": "id", "subject": "subject", "split_by": "subject",
     }  # fmt: skip
     assert model_of(folder) == found["model_hash"]

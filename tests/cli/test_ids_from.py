@@ -48,7 +48,7 @@ def test_later_commands_read_the_same_ids(shell: Shell, unnamed: Path, tmp_path:
 
 def test_the_notes_of_a_workspace(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
     shell("fit", unnamed, *FIT, "--ids-from", "rows", "--out", tmp_path / "ws")
-    source = shell("status", tmp_path / "ws", "--json").json["source"]
+    source = shell("status", tmp_path / "ws", "--json").json["sources"][0]
     assert (source["ids_from"], source["label"]) == ("rows", "state")
     assert shell("replay", tmp_path / "ws", 1, code=1)  # there is no receipt, and the source could be read
 

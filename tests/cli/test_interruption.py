@@ -75,7 +75,7 @@ def test_after_the_commit_it_says_that_it_is_done(
     shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     def interrupt(store: Store) -> None:
-        if store.owed:
+        if store.rows_to_erase:
             raise KeyboardInterrupt
 
     one = kinds(digits)["free"][0]
