@@ -31,7 +31,7 @@ from maxrr.audit.findings import is_found
 from maxrr.audit.roc import auc, interval, roc, tpr_at
 from maxrr.core import HashCore
 from maxrr.nets.seeding import stream
-from maxrr.parallel import Threads, single_threaded_blas
+from maxrr.parallel.engine import Threads, single_threaded_blas
 from maxrr.progress import Line
 from maxrr.svm import fit_platt
 from maxrr.svm.arrays import to_numpy

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from maxrr.core import Ranking, rank
-from maxrr.core.frequency import ranking_seeds
+from maxrr.core.ranking import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5, Recipe, embed, split, train_many
 from maxrr.progress import Line

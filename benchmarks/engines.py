@@ -4,8 +4,8 @@
 
 Measured: a ranking of 20 runs of 5,000 records of Fashion-MNIST in local processes (the peer) and on a Ray cluster of
 this machine, each from nothing to its end; and the pieces that such work is made of: one run of 60,000 records on one
-core, groups of heads at 768 features, what it takes to start, to send and to be asked. From these pieces the time on
-8, 64 and 512 cores is worked out; it is not measured.
+core, what it takes to start, to send and to be asked. From these pieces the time on 8, 64 and 512 cores is worked out;
+it is not measured.
 """
 
 import argparse
@@ -21,21 +21,16 @@ from typing import Any
 import numpy as np
 
 import circumstances
-import synthetic
 from maxrr.core import rank
 from maxrr.core.ranking import votes_by_worker
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5, Recipe
 from maxrr.nets.inputs import chosen_device
 from maxrr.nets.runs import Task
-from maxrr.parallel import Engine, Processes, Ray
-from maxrr.svm import heads_elsewhere
-from maxrr.svm.influence import filled, without_features
-from maxrr.svm.problem import weigh
+from maxrr.parallel import Processes, Ray
+from maxrr.parallel.engine import Engine
 
 RUNS, RECORDS, EPOCHS = 20, 5_000, 6  # of the ranking that is measured; a third of the usual epochs, so that less hides
-GROUPS, SAMPLES, FEATURES = (1, 4, 16), 64_000, 768  # of the heads that are measured
-MILLION = 1_281_167  # samples, as many as ImageNet has
 NETWORK = 1.25e9  # bytes a second, 10 Gbit: assumed, there is one machine here
 NODE = 16  # cores, assumed
 CORES = (2, 8, 64, 512)
@@ -104,15 +99,6 @@ def one_run(records: int) -> tuple[float, int]:
     return seconds, memory()
 
 
-def one_group(heads: int) -> tuple[float, int]:
-    """Seconds of so many heads of a thousand classes on one core, and the memory of the process."""
-    X, y = synthetic.embeddings(SAMPLES, FEATURES, 1000, wrong=0.05)
-    found = without_features(y, weigh(1.0, None, y.tolist(), np.ones(SAMPLES)))
-    samples = filled(found, X.numpy())
-    seconds, _ = seconds_of(heads_elsewhere.solve_there, (list(range(heads)), [], {}), heads_elsewhere.shared(samples))
-    return seconds, memory()
-
-
 def memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -139,33 +125,16 @@ def worked_out(pieces: dict[str, float], bytes_sent: float, cores: int, tasks: i
     return {"tasks": tasks, "each": round(each, 1), "fixed": round(fixed, 1), "seconds": round(seconds)}
 
 
-def heads_on(cores: int, groups: dict[int, float]) -> tuple[int, float]:
-    """How many groups a thousand heads make for so many workers, and the seconds of each at ImageNet's size."""
-    size = min(max(groups), math.ceil(1000 / (heads_elsewhere.PER_WORKER * cores)))
-    sizes = sorted(groups)
-    seconds = float(np.interp(size, sizes, [groups[one] for one in sizes]))
-    return math.ceil(1000 / size), seconds * MILLION / SAMPLES
-
-
 def pieces_of(training: Dataset) -> dict[str, Any]:
     """The pieces, and what follows from them."""
     cluster = {name: round(value, 4) for name, value in ray_pieces(training).items()}
     run, run_memory = alone(one_run, len(training))
     print(f"a run: {run:.1f} s", flush=True)
-    groups = {heads: alone(one_group, heads) for heads in GROUPS}
-    each = {heads: seconds for heads, (seconds, _) in groups.items()}
-    sent = training.inputs.nbytes, MILLION * FEATURES * 4.0
+    sent = training.inputs.nbytes
     return {
-        "pieces": {
-            **cluster, "run_60000": round(run, 1), "run_memory": run_memory,
-            "heads_64000": {heads: round(seconds, 1) for heads, seconds in each.items()},
-            "heads_memory": max(needed for _, needed in groups.values()),
-        },
+        "pieces": {**cluster, "run_60000": round(run, 1), "run_memory": run_memory},
         "worked_out": {
-            "100 runs of Fashion-MNIST": {cores: worked_out(cluster, sent[0], cores, 100, run) for cores in CORES},
-            "1,000 heads at 1,281,167 x 768": {
-                cores: worked_out(cluster, sent[1], cores, *heads_on(cores, each)) for cores in CORES
-            },
+            "100 runs of Fashion-MNIST": {cores: worked_out(cluster, sent, cores, 100, run) for cores in CORES},
         },
     }  # fmt: skip
 

@@ -50,13 +50,6 @@ def measure(device: str, *, quick: bool = False) -> Speeds:
     return Speeds(2 * side**3 / product, size / best(lambda: memory.sum(), device))
 
 
-def sending(device: str, *, quick: bool = False) -> float:
-    """Bytes a second from main memory to the device, at its best."""
-    here = torch.ones(1 << 16 if quick else 1 << 28, dtype=torch.uint8, pin_memory=device != "cpu")
-    there = torch.empty_like(here, device=device)
-    return here.nbytes / best(lambda: there.copy_(here, non_blocking=True), device)
-
-
 def best(work: Callable[[], object], device: str) -> float:
     """The shortest time of some repeats."""
     return min(seconds(work, device) for _ in range(REPEATS))

@@ -89,9 +89,9 @@ def repeat(model: LinearSVM, X: Floats, y: Labels, draws: list[Ints], row: Calla
     times, works = [], []
     for rows in draws:
         start = perf_counter()
-        changed = model.without(rows)
+        changed = model._without(rows)
         times.append(1e3 * (perf_counter() - start))
-        works.append(changed.work_)
+        works.append(changed._work)
     kept = np.delete(np.arange(len(X)), rows)
     scratch = LinearSVM(C=model.C).fit(X[kept], y[kept])
     same = all(getattr(changed, name).tobytes() == getattr(scratch, name).tobytes() for name in ("coef_", "intercept_"))

@@ -12,7 +12,9 @@ import torch
 
 import features
 from lab.heads import solve_pairs
-from maxrr.parallel import EngineLike, Processes, cores
+from maxrr.parallel import Processes
+from maxrr.parallel.engine import cores
+from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.svm.arrays import Array
 
 ALONE = 3  # runs that one core solves

@@ -53,16 +53,6 @@ def parsed() -> argparse.Namespace:
     rows.add_argument("--list", action="store_true", help="Print the names of the rows, and do nothing.")
     rows.add_argument("--peers", nargs="*", choices=list(wide.PEERS), help="Not those of the row, but these.")
     rows.add_argument("--missing", action="store_true", help="Leave out rows that are complete in --out.")
-    rows.add_argument(
-        "--folder", type=Path, default=Path("build/wide"), help="Where a fit in parts is kept. Empty it to start anew."
-    )
-    rows.add_argument(
-        "--cut-after", type=float, help="Seconds after which a fit in parts is cut; the next run goes on."
-    )
-    rows.add_argument(
-        "--stream", type=float, metavar="SHARE",
-        help="Rows on a device: samples stay in main memory, and fits use this share of the device's free memory.",
-    )  # fmt: skip
     options = parser.parse_args()
     if options.list:
         print(*(case.name for case in wide.CASES), sep="\n")
@@ -108,7 +98,7 @@ def measure_rows(options: argparse.Namespace) -> None:
     """The rows of `wide`, saved whenever something was added to one."""
     warnings.simplefilter("ignore", FlatHeadWarning)  # rows say how many
     with peers.Worker(options.limit, [peers.linear_svc]) as worker:
-        settings = wide.Settings(worker, options.folder, options.cut_after, options.quick)
+        settings = wide.Settings(worker, options.quick)
         for case in chosen(options):
             try:
                 for row in wide.measure(case, settings):
@@ -129,8 +119,6 @@ def chosen(options: argparse.Namespace) -> Iterator[wide.Case]:
         size = wide.quickly(case) if options.quick else case
         if options.peers is not None:
             size = replace(size, peers=tuple(options.peers))
-        if options.stream is not None and case.device != "cpu":
-            size = replace(size, stream=options.stream, peers=())  # peers have all samples there
         wanted = any(fnmatch(case.name, name) for name in options.rows)
         if wanted and not (options.missing and size.name in done):
             yield size

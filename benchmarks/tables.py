@@ -160,8 +160,7 @@ def scaled(rows: list[MEASURED]) -> list[str]:
 
 
 def size(case: MEASURED) -> str:
-    streamed = ", streamed" if case.get("stream") else ""
-    return f"{case['samples']:,} × {case['width']} × {case['classes']:,}{streamed}"
+    return f"{case['samples']:,} × {case['width']} × {case['classes']:,}"
 
 
 def seconds(value: float) -> str:

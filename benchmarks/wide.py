@@ -5,12 +5,9 @@ so that a run may be cut and go on later. Only PyTorch, NumPy, SciPy and scikit-
 graphics processor may have no more.
 """
 
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -22,7 +19,7 @@ import memory
 import peers
 from circumstances import circumstances
 from features import Labels, signs
-from maxrr.svm import LinearSVM, arrays
+from maxrr.svm import LinearSVM
 from synthetic import embeddings
 from where import Watch
 
@@ -46,14 +43,11 @@ class Case:
     forget: tuple[int, ...] = (1, 30, 1000)  # influential samples
     insert: int = NEW
     peers: tuple[str, ...] = ("LinearSVC", "logistic")
-    in_parts: bool = False  # whether a fit may be cut, and taken up in a later run
-    stream: float = 0.0  # samples stay in main memory, and so much of the device's free memory is used
 
     @property
     def name(self) -> str:
         labels = "noisy" if self.wrong else "clean"
-        streamed = "-streamed" if self.stream else ""
-        return f"{self.device}-{self.samples}x{self.width}x{self.classes}-C{self.C:g}-{labels}{streamed}"
+        return f"{self.device}-{self.samples}x{self.width}x{self.classes}-C{self.C:g}-{labels}"
 
 
 SIZES = ((20_000, 768), (60_000, 384))
@@ -64,17 +58,16 @@ CASES = [
     Case("cuda", 60_000, 768, 10, peers=("logistic",)),
     Case("cuda", 200_000, 384, 100, peers=("logistic",)),
     Case("cuda", 1_000_000, 384, 10, peers=("logistic",)),
-    Case("cuda", 1_281_167, 768, 1000, forget=(1, 30), peers=("logistic",), in_parts=True),
+    Case("cuda", 1_281_167, 768, 1000, forget=(1, 30), peers=("logistic",)),
 ]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A median over `repeats`; a fit that was cut and taken up again took the sum of its `parts`."""
+    """A median over `repeats`."""
 
     seconds: float
     repeats: int
-    parts: list[float]
     floor_seconds: float
     decided: bool  # every head
     influential: int
@@ -82,9 +75,8 @@ class Fit:
     on_margin_per_head: float
     flat_heads: int  # with weights of zero
     passes: int
-    rows_touched: int
     shares: dict[str, float]  # of the time, by module
-    peak: float  # memory as a multiple of the samples as given, which are part of it unless they are streamed
+    peak: float  # memory as a multiple of the samples as given, which are part of it
 
 
 @dataclass(frozen=True)
@@ -131,26 +123,23 @@ class Row:
     requests: tuple[Request, ...] = ()
     peers: tuple[PeerFit, ...] = ()
     complete: bool = False
-    transfer_seconds: float | None = None  # of streamed samples: sending all of them once, at the speed measured here
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How rows are measured: with which peers' process, and where a fit in parts is kept and when it is cut."""
+    """How rows are measured: with which peers' process, and whether at a size that takes no time."""
 
     worker: peers.Worker
-    folder: Path
-    cut_after: float | None = None
     quick: bool = False
 
 
 def quickly(case: Case) -> Case:
-    """The same at a size that takes no time, and in one part."""
-    return replace(case, samples=min(case.samples // 50, 1200), width=60, classes=4, in_parts=False)
+    """The same at a size that takes no time."""
+    return replace(case, samples=min(case.samples // 50, 1200), width=60, classes=4)
 
 
 def measure(case: Case, settings: Settings) -> Iterator[Row]:
-    """The row, each time that something was added to it. A fit that is cut raises KeyboardInterrupt."""
+    """The row, each time that something was added to it."""
     found_here = circumstances()
     place = case.device if torch.cuda.is_available() or not settings.quick else "cpu"
     if place != "cpu":
@@ -158,27 +147,23 @@ def measure(case: Case, settings: Settings) -> Iterator[Row]:
     speeds = floor.measure(place, quick=settings.quick)
     warm_up(place)
     everything, labels = embeddings(case.samples + case.insert, case.width, case.classes, case.wrong, place)
-    if case.stream:
-        everything, arrays.SHARE = everything.cpu(), case.stream
-    X: Any = everything if case.device != "cpu" and not case.stream else everything.numpy()
+    X: Any = everything if case.device != "cpu" else everything.numpy()
     X, y, new, new_labels = X[: case.samples], labels[: case.samples], X[case.samples :], labels[case.samples :]
     problem = floor.Problem(case.samples, case.width, case.classes, X.nbytes)
 
-    model, fitted = fit(case, X, y, problem, speeds, place, settings)
+    model, fitted = fit(case, X, y, problem, speeds, place)
     row = Row(
-        case, found_here, speeds, X.nbytes, fitted, pass_seconds(case, X, model, place),
-        floor.one_pass(problem, speeds),
-        transfer_seconds=X.nbytes / floor.sending(place, quick=settings.quick) if case.stream else None,
+        case, found_here, speeds, X.nbytes, fitted, pass_seconds(X, model, place), floor.one_pass(problem, speeds)
     )  # fmt: skip
     yield row
     rng = np.random.default_rng(1)
     for wanted in case.forget:
         count = min(wanted, len(model.support_) // 2)
         draws = [rng.choice(model.support_, count, replace=False) for _ in range(REPEATS.get(wanted, 1))]
-        done = timed("forget", wanted, count, [lambda rows=rows: model.without(rows) for rows in draws], place)
+        done = timed("forget", wanted, count, [lambda rows=rows: model._without(rows) for rows in draws], place)
         row = replace(row, requests=(*row.requests, done))
         yield row
-    done = timed("insert", case.insert, case.insert, [lambda: model.with_more(new, new_labels)], place)
+    done = timed("insert", case.insert, case.insert, [lambda: model._with_more(new, new_labels)], place)
     row = replace(row, requests=(*row.requests, done))
     yield row
     for name in case.peers:
@@ -210,54 +195,29 @@ def peak_of_memory(place: str) -> int:
 
 
 def fit(
-    case: Case, X: Any, y: Labels, problem: floor.Problem, speeds: floor.Speeds, place: str, settings: Settings
+    case: Case, X: Any, y: Labels, problem: floor.Problem, speeds: floor.Speeds, place: str
 ) -> tuple[LinearSVM, Fit]:  # fmt: skip
     """The model, with what it cost."""
-    model = LinearSVM(case.C, copy_X=False, device=place if case.stream else None)
+    model = LinearSVM(case.C, copy_X=False)
     with_samples = start_of_memory(place)
-    parts: list[float] = []
     with Watch() as watch:
-        if case.in_parts:
-            parts = fit_in_parts(case, model, X, y, settings)
-            times = [sum(parts)]
-        else:
-            times = [floor.seconds(lambda: model.fit(X, y), place)]
+        times = [floor.seconds(lambda: model.fit(X, y), place)]
     more = peak_of_memory(place) - with_samples
-    while not case.in_parts and len(times) < FITS and sum(times) < FITS_SECONDS:
+    while len(times) < FITS and sum(times) < FITS_SECONDS:
         times.append(floor.seconds(lambda: model.fit(X, y), place))
     heads = model.certificate_
     return model, Fit(
-        seconds=median(times), repeats=len(times), parts=parts, floor_seconds=floor.fit(problem, heads, speeds),
+        seconds=median(times), repeats=len(times), floor_seconds=floor.fit(problem, heads, speeds),
         decided=all(head.decided for head in heads), influential=len(model.support_),
         influential_per_head=float(np.mean([head.on_margin + head.inside for head in heads])),
         on_margin_per_head=float(np.mean([head.on_margin for head in heads])),
-        flat_heads=int(np.sum(~model.coef_.any(axis=1))), passes=model.work_.passes,
-        rows_touched=model.work_.rows_touched, shares=watch.shares(),
-        peak=(0.0 if case.stream else 1.0) + more / problem.bytes,
+        flat_heads=int(np.sum(~model.coef_.any(axis=1))), passes=model._work.passes,
+        shares=watch.shares(), peak=1.0 + more / problem.bytes,
     )  # fmt: skip
 
 
-def fit_in_parts(case: Case, model: LinearSVM, X: Any, y: Labels, settings: Settings) -> list[float]:
-    """Fit, or go on with a fit; seconds of each part. Heads solved in earlier ones are taken from the folder."""
-    folder, log = settings.folder / case.name, settings.folder / f"{case.name}.seconds"
-    folder.mkdir(parents=True, exist_ok=True)
-    if settings.cut_after is not None:
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
-        signal.setitimer(signal.ITIMER_REAL, settings.cut_after)
-    start = perf_counter()
-    try:
-        model.fit(X, y, checkpoint=folder)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        with log.open("a") as lines:
-            lines.write(f"{perf_counter() - start}\n")
-    return [float(line) for line in log.read_text().split()]
-
-
-def pass_seconds(case: Case, X: Any, model: LinearSVM, place: str) -> float:
+def pass_seconds(X: Any, model: LinearSVM, place: str) -> float:
     """One product of all samples with all weights in float64, or of as many as fit, and then in proportion."""
-    if case.stream:
-        return floor.best(lambda: model._fitted.solution.samples.scores(model.coef_.T.copy()), place)
     count = min(len(X), PASS_BYTES // (8 * X.shape[1]))
     if isinstance(X, np.ndarray):
         samples, weights = X[:count].astype(np.float64), model.coef_.T.copy()
@@ -272,7 +232,7 @@ def timed(kind: str, asked: int, count: int, works: list[Callable[[], LinearSVM]
     for work in works:
         found: list[LinearSVM] = []
         times.append(floor.seconds(lambda work=work, found=found: found.append(work()), place))
-        costs.append(found[0].work_)
+        costs.append(found[0]._work)
         decided.append(all(head.decided for head in found[0].certificate_))
     return Request(
         kind, asked, count, len(works), median(times), decided=all(decided),
@@ -308,11 +268,6 @@ def sentence(row: Row) -> str:
     """What was found, in a line."""
     fit = row.fit
     said = [f"{row.case.name}: fit {fit.seconds:.2f} s, {fit.seconds / fit.floor_seconds:.0f} × its floor"]
-    if row.transfer_seconds is not None:
-        said.append(
-            f"sending all samples once {1e3 * row.transfer_seconds:.0f} ms, a pass {1e3 * row.pass_seconds:.0f} ms"
-        )
-        said.append(f"{fit.peak * row.samples_bytes / 2**30:.2f} GiB on the device")
     said += [f"{one.kind} {one.count:,} {1e3 * one.seconds:.0f} ms" for one in row.requests]
     for peer in row.peers:
         off = "" if peer.distance is None else f", {peer.distance:.0e} off"

@@ -48,7 +48,8 @@ def main() -> None:
             in_memory = MaxRR(LeNet5(), HashCore(1 / 3, key="benchmark"))
             in_memory._state = Workspace.open(copied(place, Path(folder))).model._fitted
             rows = {name: measure(workspace, in_memory, *kind) for name, kind in KINDS.items()}
-            _, features = workspace.model.heads_.held_
+            heads = workspace.model.heads_
+            features = heads._features_of(heads._rows)
             size = workspace.status().bytes
         saving = median(seconds(lambda: save(Path(folder) / "all.npy", features.astype(np.float32))) for _ in range(5))
         flushes = rows["exact-untouched, 1"]["fsyncs"]

@@ -171,7 +171,7 @@ def measure(
     from lab.lab import Lab
     from lab.profiles import PROFILES
     from lab.results import Clock, OutOfTimeError
-    from maxrr.parallel import working_on
+    from maxrr.parallel.ray_cluster import working_on
 
     chosen = PROFILES[profile.value]
     clock = Clock() if minutes is None else Clock(perf_counter() + 60.0 * minutes)

@@ -12,10 +12,11 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.parallel import EngineLike, Processes, working_on
+from maxrr.parallel import Processes
+from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm import Certificate, LinearSVM, influential_in
-from maxrr.svm.arrays import Array, rows, to_numpy
+from maxrr.svm.arrays import Array, like, to_numpy
 from maxrr.unlearning.flat_heads import quietly
 
 Bools = NDArray[np.bool_]
@@ -195,7 +196,7 @@ def solve_pairs(
             influential, heads = np.zeros((len(group), len(y)), dtype=bool), list[list[Any]]()
             for members in members_of_pairs(y, mask, classes):
                 chosen = np.flatnonzero(members)
-                parts = (rows(X, chosen) for X, _ in group)
+                parts = (X[like(chosen, X)] for X, _ in group)
                 found = list(influential_in(parts, y[chosen], C=C, engine=workers))
                 influential[:, chosen] |= [one.mask for one in found]
                 heads.append(found)

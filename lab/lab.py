@@ -23,15 +23,15 @@ from lab.heads import Bools, Heads, Scheme, accuracy, solve
 from lab.profiles import DIVIDED, KNOWN, PROFILES, Pixels, Profile
 from lab.results import Clock, Results
 from maxrr.core import Ranking, rank
-from maxrr.core.frequency import ranking_seeds
+from maxrr.core.ranking import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.files import write_atomically
 from maxrr.nets import MLP, LeNet5, Recipe, embed, split
-from maxrr.nets.embedding import embed_on_device
+from maxrr.nets.embedding import BLOCKS, block_extractor, full_precision
 from maxrr.nets.inputs import as_tensor, device_on
 from maxrr.nets.seeding import stream
 from maxrr.nets.training import train_by
-from maxrr.parallel import EngineLike, engine_from
+from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Array
 
@@ -551,3 +551,14 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (ValueError, LookupError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({error}): delete it, and it is measured again") from error
+
+
+def embed_on_device(extractor: torch.nn.Module, inputs: torch.Tensor, ids: NDArray[Any]) -> torch.Tensor:
+    """Compute the features of records that lie on a device already; they stay there.
+
+    For a hundred extractors that look at the same records, one after the other.
+    """
+    extract, size = block_extractor(extractor, inputs.device, ids), BLOCKS[inputs.device.type]
+    with full_precision():
+        blocks = [extract(first, inputs[first : first + size]) for first in range(0, len(inputs), size)]
+    return torch.cat(blocks).clone()  # outside of inference mode: a tensor like any other

@@ -43,7 +43,7 @@ from lab.results import Json
 from lab.rule import RELATIVE
 from lab.stacking import Networks, train_together
 from lab.verification import apart
-from maxrr.core.frequency import ranking_seeds
+from maxrr.core.ranking import ranking_seeds
 
 PART = "readings"
 PIXELS: tuple[Pixels, ...] = get_args(Pixels)

@@ -77,7 +77,7 @@ def time_ways(lab: Lab, features: Features, gone: NDArray[np.int64], remaining: 
     }
     if scheme == "one-vs-rest":
         model = LinearSVM().fit(X, y)
-        found["moved"] = time_call(lambda: model.without(gone))
+        found["moved"] = time_call(lambda: model._without(gone))
     return found
 
 

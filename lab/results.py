@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from maxrr.files import Lock, write_atomically
-from maxrr.parallel import Engine, cores
+from maxrr.parallel.engine import Engine, cores
 from maxrr.version import __version__
 
 Json = dict[str, Any]

@@ -16,7 +16,8 @@ from maxrr.core.shards import TIE_BREAKER
 from maxrr.nets import LeNet5, Recipe, split
 from maxrr.nets.runs import Task
 from maxrr.nets.training import run_all
-from maxrr.parallel import cores, engine_from
+from maxrr.parallel.engine import cores
+from maxrr.parallel.ray_cluster import engine_from
 from maxrr.svm.arrays import to_numpy
 
 FULL, MIDDLE = "full", "middle"

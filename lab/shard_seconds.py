@@ -19,7 +19,7 @@ from lab.shard_costs import Speeds
 from lab.shard_networks import MIDDLE, embed_side_by_side, network, shard_rows, train_shards
 from maxrr.nets import split
 from maxrr.nets.training import train_once, warm_up
-from maxrr.parallel import cores
+from maxrr.parallel.engine import cores
 from maxrr.svm import LinearSVM
 
 SHORTER = 8  # times as few epochs
@@ -112,7 +112,7 @@ def time_move(lab: Lab, heads: LinearSVM, outside: Any, count: int) -> float:
     influential = np.intersect1d(outside, heads.support_)
     first = lab.draw(influential, min(1, len(influential)), REQUEST, count)
     others = lab.draw(np.setdiff1d(outside, first), count - len(first), REQUEST, count)
-    return best(lab, lambda: heads.without(np.concatenate([first, others])))
+    return best(lab, lambda: heads._without(np.concatenate([first, others])))
 
 
 def best(lab: Lab, work: Callable[[], object]) -> float:

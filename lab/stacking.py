@@ -16,9 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from lab.heads import Bools
-from lab.lab import Lab
+from lab.lab import Lab, embed_on_device
 from maxrr.nets import stacked
-from maxrr.nets.embedding import embed_on_device
 from maxrr.nets.inputs import records
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.runs import AT_ONCE

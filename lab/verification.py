@@ -19,7 +19,7 @@ from lab.lab import Features, Lab
 from lab.published import published
 from lab.results import Json
 from maxrr.audit.attacks import Threshold
-from maxrr.parallel import Threads, single_threaded_blas
+from maxrr.parallel.engine import Threads, single_threaded_blas
 
 T = TypeVar("T")
 K = TypeVar("K", np.bool_, np.float64)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from maxrr.parallel import InProcess
+from maxrr.parallel.engine import InProcess
 from maxrr.svm import influence
 from maxrr.unlearning import replaying
 

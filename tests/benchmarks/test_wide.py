@@ -4,15 +4,12 @@ import dataclasses
 import importlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import numpy as np
 import pytest
 
 pytestmark = pytest.mark.long  # processes that import much
@@ -76,31 +73,6 @@ def test_rows_that_are_complete_can_be_left_out(here: Path) -> None:
     out = str(here / "found.json")
     options = ("--only", "wide", "--quick", "--missing", "--rows", *ROWS, "--out", out)
     assert run("svm.py", *options, without=here) == ""
-
-
-class Interrupted:
-    """Stands for a model whose fit is cut the first time."""
-
-    def __init__(self) -> None:
-        self.folders: list[Path] = []
-
-    def fit(self, X: Any, y: Any, *, checkpoint: Path) -> None:
-        self.folders.append(checkpoint)
-        if len(self.folders) == 1:
-            signal.pause()
-
-
-def test_a_fit_in_parts_takes_the_sum_of_them(benchmarks: Callable[[str], ModuleType], tmp_path: Path) -> None:
-    wide = benchmarks("wide")
-    case = dataclasses.replace(wide.CASES[-1], samples=10)
-    settings = wide.Settings(worker=None, folder=tmp_path, cut_after=0.05)
-    model, X, y = Interrupted(), np.eye(10), np.arange(10)
-    with pytest.raises(KeyboardInterrupt):
-        wide.fit_in_parts(case, model, X, y, settings)
-    parts = wide.fit_in_parts(case, model, X, y, settings)
-    assert len(parts) == 2
-    assert parts[0] >= 0.05
-    assert model.folders == [tmp_path / case.name] * 2
 
 
 def test_a_peer_that_was_stopped_has_no_distance(benchmarks: Callable[[str], ModuleType]) -> None:

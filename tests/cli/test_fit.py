@@ -12,6 +12,7 @@ import pytest
 from maxrr.cli import app, fit
 from maxrr.cli.fit import core_of
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core.shards import sharding_of
 from maxrr.nets import Recipe
 from maxrr.svm import ConvergenceError, LinearSVM
 from maxrr.workspace import Commit, Workspace
@@ -114,7 +115,7 @@ def test_a_core_in_shards(shell: Shell, tmp_path: Path, key_file: Path) -> None:
     assert shell("status", folder, "--json").json["facts"]["extractors"].startswith("3,")
     assert "3, each trained on a shard of the core" in shell("status", folder).out
     core = np.array(kinds(folder)["core"])
-    ids = core[HashCore(0.5, "house", shards=3).sharding.of(core) == 1][:2].tolist()
+    ids = core[sharding_of(HashCore(0.5, "house", shards=3)).of(core) == 1][:2].tolist()
     asked = ("--ids", f"{ids[0]},{ids[1]}", "--policy", "retrain")
     assert "1 of 3 extractors is trained again" in " ".join(shell("plan", folder, *asked).out.split())
     assert shell("unlearn", folder, *asked, "--yes", "--json").json["guarantee"] == "exact-retrain"

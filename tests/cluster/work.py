@@ -41,15 +41,6 @@ def slowly(item, folder):
     return item * item
 
 
-def after_the_last(item, folder, last):
-    """The first item waits for the last one, and until its result must have come."""
-    while item == 0 and ["end", str(last)] not in [line[:2] for line in notes(folder)]:
-        time.sleep(0.02)
-    time.sleep(1.0 if item == 0 else 0.0)
-    note(folder, "end", item)
-    return item
-
-
 def meet(item, folder):
     """Work until two processes do, and tell which this is."""
     note(folder, "begin", item, os.getpid())

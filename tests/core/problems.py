@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from maxrr.core import Ranking
-from maxrr.core.frequency import ranking_seeds
+from maxrr.core.ranking import ranking_seeds
 from maxrr.data import load
 from maxrr.nets import MLP, Recipe
 

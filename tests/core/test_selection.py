@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, frequency
-from maxrr.core.frequency import ranking_seeds
-from maxrr.core.ranking import Votes, VoteStore
+from maxrr.core.ranking import Votes, VoteStore, ranking_seeds
 from maxrr.data import Dataset
 from maxrr.nets.run_store import kind_of
 from tests.core.problems import MODEL, RECIPE, SEEDS, C, made_up, network, records

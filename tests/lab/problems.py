@@ -11,7 +11,7 @@ import torch
 from lab.lab import Lab
 from lab.profiles import SMOKE
 from maxrr.core import Ranking
-from maxrr.core.frequency import ranking_seeds
+from maxrr.core.ranking import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.nets import Recipe, embed, split, train
 from maxrr.svm import LinearSVM

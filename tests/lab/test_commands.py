@@ -23,7 +23,7 @@ from tests.cli.shell import Shell
 from tests.lab.problems import TINY, repeatable, sides
 from tests.lab.samples import results as papers_size
 
-NOT_NEEDED = ("matplotlib", "PIL", "safetensors", "array_api_compat", "onnxruntime", "pandas")
+NOT_NEEDED = ("matplotlib", "PIL", "safetensors", "onnxruntime", "pandas")
 WITH_LITTLE = f"""
 import sys
 sys.modules.update(dict.fromkeys({NOT_NEEDED}))  # None there: not to be imported

@@ -23,7 +23,7 @@ from lab.core_choice import (
 )
 from lab.lab import MEASURED, Lab
 from lab.profiles import PAPER, PROFILES
-from maxrr.core.frequency import MiddleCore, ranking_seeds
+from maxrr.core.ranking import MiddleCore, ranking_seeds
 from maxrr.nets import MLP
 from tests.lab.problems import RECORDS, SEED, TINY, in_this_process, tiny_lab
 

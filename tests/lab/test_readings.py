@@ -27,7 +27,7 @@ from lab.readings import (
 )
 from lab.rule import RELATIVE
 from lab.stacking import train_together
-from maxrr.core.frequency import ranking_seeds
+from maxrr.core.ranking import ranking_seeds
 from tests.lab.problems import TINY, tiny_lab
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,6 @@
 """A record's features are the same bytes whichever others it is embedded with."""
 
 import copy
-import errno
 import functools
 import os
 import threading
@@ -15,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from maxrr import files
 from maxrr.data import Dataset, load
-from maxrr.nets import MLP, LeNet5, embed, embedding, split, train
+from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.nets import seeding as pinning
-from maxrr.nets.embedding import BLOCKS, embed_on_device
+from maxrr.nets.embedding import BLOCKS
 from tests.cases import THOROUGH
 from tests.nets.problems import ResNet, bytes_of, digits, normalised, pictures, table
 
@@ -60,14 +58,6 @@ def test_a_records_features_do_not_depend_on_which_others_are_embedded(count):
     assert features.shape == (count, 84)
     assert features.dtype == np.float32
     assert features.tobytes() == whole()[rows].tobytes()
-
-
-@pytest.mark.parametrize("count", [1, 257])
-def test_records_that_lie_on_the_device_have_the_same_features(count):
-    some = fashion().select(fashion().ids[:count])
-    found = embed_on_device(lenet(), torch.from_numpy(some.inputs), some.ids)
-    assert not found.is_inference()
-    assert found.numpy().tobytes() == embed(lenet(), some, device="cpu").tobytes()
 
 
 def test_in_any_order():
@@ -128,21 +118,6 @@ def test_they_are_the_networks_features():
         assert torch.allclose(scores, run.network(torch.from_numpy(np.array(digits().inputs))), atol=1e-5)
 
 
-@pytest.mark.parametrize("count", [1, 256, 600])
-def test_streamed_to_a_memory_map(tmp_path, count):
-    dataset, path = fashion().select(fashion().ids[:count]), tmp_path / "features.npy"
-    path.write_bytes(b"something else")
-    features = embed(lenet(), dataset, out=path)
-    assert isinstance(features, np.memmap)
-    assert not features.flags.writeable
-    assert features.tobytes() == whole()[:count].tobytes()
-    assert np.load(path).tobytes() == features.tobytes()
-    assert names(tmp_path) == ["features.npy"]
-    assert embed(lenet(), dataset, out=str(tmp_path / "no suffix")).tobytes() == features.tobytes()
-    with pytest.raises(FileNotFoundError):
-        embed(lenet(), dataset, out=tmp_path / "nowhere" / "features.npy")
-
-
 def test_from_a_memory_map(tmp_path):
     np.save(tmp_path / "images.npy", fashion().inputs)
     mapped = numbered(np.load(tmp_path / "images.npy", mmap_mode="r"))
@@ -178,41 +153,12 @@ class Failing(nn.Module):
         return self.linear(x)
 
 
-@pytest.mark.parametrize("existing", [True, False])
-def test_nothing_is_left_of_a_failure(tmp_path, existing):
-    path = tmp_path / "features.npy"
-    if existing:
-        path.write_bytes(b"old")
-    with pytest.raises(RuntimeError, match="no more"):
-        embed(Failing(after=5), table(20 * BLOCK), out=path)
-    assert names(tmp_path) == (["features.npy"] if existing else [])
-    assert not existing or path.read_bytes() == b"old"
+def test_a_failure_is_raised():
+    before = torch.get_num_threads()
     with pytest.raises(RuntimeError, match="no more"):
         embed(Failing(after=5), table(20 * BLOCK))
-
-
-def test_a_full_disk(tmp_path, monkeypatch):
-    class Short:
-        """A file on a disk with room for a little."""
-
-        def __init__(self, file):
-            self.file, self.room = file, 3 * BLOCK * 4 * 4
-
-        def write(self, data):
-            self.room -= len(data)
-            if self.room < 0:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return self.file.write(data)
-
-    write = files.write_atomically
-    monkeypatch.setattr(embedding, "write_atomically", lambda path, data: write(path, lambda file: data(Short(file))))
-    before = torch.get_num_threads()
-    with pytest.raises(OSError, match="No space left on the disk") as caught:
-        embed(nn.Linear(6, 4), table(20 * BLOCK), out=tmp_path / "features.npy")
-    assert "features.npy" in str(caught.value)
-    assert names(tmp_path) == []
     assert torch.get_num_threads() == before
-    assert not pinning._inside  # while somebody still looks at the error
+    assert not pinning._inside
 
 
 def test_only_a_few_blocks_are_ahead():
@@ -315,10 +261,9 @@ class Gives(nn.Module):
         (lambda x: None, "NoneType"),
     ],
 )
-def test_extractors_that_are_none(give, found, tmp_path):
+def test_extractors_that_are_none(give, found):
     with pytest.raises(ValueError, match=f"one vector for each of 256 records, but gives {found}"):
-        embed(Gives(give), table(300), out=tmp_path / "features.npy")
-    assert names(tmp_path) == []
+        embed(Gives(give), table(300))
 
 
 def test_requests_that_cannot_be_met():

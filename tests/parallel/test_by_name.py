@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from maxrr.errors import EngineError
-from maxrr.parallel import Processes, Ray, engine_from, working_on
-from maxrr.parallel.ray_cluster import check_reachable
+from maxrr.parallel import Processes, Ray
+from maxrr.parallel.ray_cluster import check_reachable, engine_from, working_on
 from tests.parallel import work
 
 
@@ -26,30 +26,21 @@ def test_what_is_no_engine(wrong):
 
 def test_a_file(tmp_path):
     path = tmp_path / "cluster.toml"
-    path.write_text(
-        'engine = "ray://head:10001"\ncpus = 2\ngpus = 0.25\nretries = 5\nruntime_env = {working_dir = "."}'
-    )
-    assert engine_from(path) == engine_from(str(path)) == Ray(
-        "ray://head:10001", cpus=2, gpus=0.25, retries=5, runtime_env={"working_dir": "."}
-    )  # fmt: skip
-    path.write_text("ahead = 0")
-    assert engine_from(path) == Ray(ahead=0)
-    path.write_text('engine = "local"')
-    assert engine_from(path) is None
+    path.write_text('address = "ray://head:10001"\ncpus = 2\ngpus = 0.25')
+    assert engine_from(path) == engine_from(str(path)) == Ray("ray://head:10001", cpus=2, gpus=0.25)
+    path.write_text("cpus = 2")
+    assert engine_from(path) == Ray(cpus=2)
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("engine = 3", "engine = 3 should be 'local', 'ray' or"),
-        ('engine = "other.toml"', "engine = 'other.toml' should be"),
-        ('engine = "dask"', "an engine is 'local'"),
-        ("gpu = 1", "gpu is none of engine, cpus, gpus, ahead, retries, runtime_env"),
-        ('cpus = "two"', "cpus = 'two' should be a number"),
-        ("retries = true", "retries = True should be a whole number"),
-        ("cpus = 0", "an item takes some part of a processor"),
-        ("= 1", "cannot be read as TOML"),
-        ('engine = "local"\ngpus = 1', "gpus are for a Ray cluster, and the engine is 'local'"),
+        ("address = 3", "address"),
+        ("gpu = 1", "gpu"),
+        ('cpus = "two"', "cpus"),
+        ("cpus = true", "cpus"),
+        ("cpus = 0", "part of a processor"),
+        ("= 1", "Invalid"),
     ],
 )
 def test_a_file_that_is_wrong_is_named(tmp_path, content, why):
@@ -61,7 +52,7 @@ def test_a_file_that_is_wrong_is_named(tmp_path, content, why):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(ValueError, match=r"none\.toml does not exist"):
+    with pytest.raises(ValueError, match=r"No such file.*none\.toml"):
         engine_from(tmp_path / "none.toml")
 
 

@@ -15,15 +15,16 @@ from multiprocessing import spawn
 import numpy as np
 import pytest
 
-from maxrr.parallel import InProcess, Processes, Threads, WorkerLostError, cores, engine, single_threaded_blas
-from maxrr.parallel.parcels import Parcel, pack
-from maxrr.parallel.processes import without_the_script
+from maxrr.errors import WorkerLostError
+from maxrr.parallel import Processes
+from maxrr.parallel.engine import InProcess, Threads, cores, single_threaded_blas
+from maxrr.parallel.processes import AHEAD, Parcel, close, pack, without_the_script
 from tests.cases import some
 from tests.parallel import work
 
 ENGINES = {
-    "in-process": InProcess(), "thread": Threads(1), "threads": Threads(3), "thread-none-ahead": Threads(1, ahead=0),
-    "process": Processes(1), "processes": Processes(2, ahead=1),
+    "in-process": InProcess(), "thread": Threads(1), "threads": Threads(3), "process": Processes(1),
+    "processes": Processes(2),
 }  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def most_of(tried):
     """Items that may be under way or waiting for the caller."""
     if isinstance(tried, InProcess):
         return 1
-    return tried.count + (tried.count if tried.ahead is None else tried.ahead)
+    return tried.count + (tried.count if isinstance(tried, Threads) else AHEAD)
 
 
 def left_behind():
@@ -105,103 +106,29 @@ def test_arrays_of_items_and_shared_ones(tried):
     assert list(tried.map(work.summed, items, weights, 2.0)) == expected
 
 
-def test_results_as_they_come(tried):
-    found = [(number, future.result()) for number, future in tried.as_finished(work.slow_first, range(9), 10)]
-    assert sorted(found) == [(number, 10 * number) for number in range(9)]
-
-
-def test_a_failure_ends_the_work_on_its_own_item_alone(tried):
-    found = dict(tried.as_finished(work.refuse_three, range(6)))
-    assert isinstance(found.pop(3).exception(), work.BrokenError)
-    assert {number: future.result() for number, future in found.items()} == {0: 0, 1: 1, 2: 2, 4: 4, 5: 5}
-
-
-def test_few_items_are_taken_ahead_of_results_as_they_come(tried):
-    taken = []
-    with closing(tried.as_finished(work.scaled, (taken.append(number) or number for number in range(99)), 1)) as found:
-        for given in range(1, 6):
-            next(found)
-            assert given <= len(taken) < given + most_of(tried) + 1
-    assert left_behind() == []
-
-
+@pytest.mark.parametrize("tried", [Processes(2)])
 def test_workers_are_kept_for_several_maps(tried):
     with tried.kept() as kept:
         assert list(kept.map(work.scaled, [1, 2], 3)) == [3, 6]
-        assert [future.result() for _, future in kept.as_finished(work.scaled, [4], 3)] == [12]
+        assert list(kept.map(work.scaled, [4], 3)) == [12]
+    assert left_behind() == []
 
 
 # Threads
 
 
-def test_the_first_result_does_not_wait_for_a_slow_item():
-    found = Threads(2).as_finished(work.slow_first, [0, 1], 10)
-    assert [number for number, _ in found] == [1, 0]
-
-
-def test_the_caller_is_called_while_it_waits_for_any(monkeypatch):
-    monkeypatch.setattr(engine, "GLANCE", 0.01)
-    calls, enough = [], threading.Event()
-
-    def meanwhile():
-        calls.append(threading.get_ident())
-        if len(calls) > 4:
-            enough.set()
-
-    found = Threads(2, meanwhile=meanwhile).as_finished(lambda item: enough.wait(60.0) and item, [1, 2])
-    assert sorted(future.result() for _, future in found) == [1, 2]
-    assert set(calls) == {threading.get_ident()}
-
-
-def test_a_lost_worker_ends_work_as_it_comes():
-    with pytest.raises(WorkerLostError, match="ended early"):
-        list(Processes(2).as_finished(work.end_itself, range(3)))
-
-
-def test_the_caller_is_called_while_it_waits(monkeypatch):
-    monkeypatch.setattr(engine, "GLANCE", 0.01)
-    calls, enough = [], threading.Event()
-
-    def meanwhile():
-        calls.append(threading.get_ident())
-        if len(calls) > 4:
-            enough.set()
-
-    assert list(Threads(2, meanwhile=meanwhile).map(lambda item: enough.wait(60.0) and item, [1, 2])) == [1, 2]
-    assert set(calls) == {threading.get_ident()}
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("how", ["closed", "interrupted"])
-def test_long_work_is_asked_to_stop(how):
+def test_long_work_is_asked_to_stop():
     stop = threading.Event()
-    tried = Threads(2, meanwhile=interrupt if how == "interrupted" else None, stop=stop)
-    results = tried.map(lambda item: stop.wait(600.0 if item else 0.0), [1] if how == "interrupted" else [0, 1, 1, 1])
-    if how == "interrupted":
-        with pytest.raises(KeyboardInterrupt):
-            next(results)
-    else:
-        next(results)
-        results.close()
+    results = Threads(2, stop).map(lambda item: stop.wait(600.0 if item else 0.0), [0, 1, 1, 1])
+    next(results)
+    results.close()
     assert left_behind() == []
-
-
-def test_an_engine_that_can_be_asked_to_stop_is_for_one_map():
-    """A second one would be told to stop at once."""
-    stop = threading.Event()
-    tried = Threads(1, stop=stop)
-    assert list(tried.map(lambda _: stop.is_set(), range(2))) == [False, False]
-    with pytest.raises(ValueError, match="another event"):
-        list(tried.map(lambda _: stop.is_set(), range(2)))
 
 
 def test_the_interpreter_does_not_wait_for_long_work():
     code = (
         "import threading\n"
-        "from maxrr.parallel import Threads\n"
+        "from maxrr.parallel.engine import Threads\n"
         "stop = threading.Event()\n"
         "results = Threads(2, stop=stop).map(lambda item: stop.wait(600.0 if item else 0.0), [0, 1, 1])\n"
         "next(results)\n"
@@ -362,7 +289,7 @@ def test_arrays_with_several_fields_arrive_as_they_are():
         found = parcel.opened()
         assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
     finally:
-        parcel.close()
+        close(parcel)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no such memory here")

@@ -55,6 +55,6 @@ def check_any_order(X: NDArray[Any], y: NDArray[Any], few: int, seed: int = 0) -
     second = LinearSVM().fit(X[begun], y[begun])
     known = np.concatenate([begun, later])
     second.insert(X[later], y[later])
-    second = second.without(np.flatnonzero(np.isin(known, gone[::2])))
+    second = second._without(np.flatnonzero(np.isin(known, gone[::2])))
     second.forget(np.flatnonzero(np.isin(known, gone[1::2])))
     assert_same(second, known, scratch, held)

@@ -265,7 +265,7 @@ class Tally:
         self, model: Any, X: NDArray[Any], y: NDArray[Any], C: float, weights: NDArray[Any] | None = None
     ) -> None:
         """Assert that no claim of any head is false: X, y and the weights are those of its `rows_`, in their order."""
-        rows = model.rows_
+        rows = model._rows
         assert len(rows) == len(y)
         own = np.ones(len(y)) if weights is None else weights
         there = np.flatnonzero(own > 0.0)

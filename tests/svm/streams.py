@@ -149,14 +149,14 @@ class Stream:
             self.request(self.rng.permutation(self.rows[leaving]), X, y, weights)
         except ConvergenceError:
             self.refused += 1
-            assert self.model.rows_.tolist() == self.rows.tolist()
+            assert self.model._rows.tolist() == self.rows.tolist()
             return False
         if len(leaving):
             self.gone = self.X[leaving], self.y[leaving], self.weights[leaving]
         self.X, self.y, self.weights = np.concatenate([self.X[stay], X]), y_after, weights_after
         self.rows = np.concatenate([self.rows[stay], self.used + np.arange(len(y))])
         self.used += len(y)
-        assert self.model.rows_.tolist() == self.rows.tolist()
+        assert self.model._rows.tolist() == self.rows.tolist()
         assert all(certificate.solved for certificate in self.model.certificate_)
         return True
 
@@ -167,8 +167,8 @@ class Stream:
         elif not len(leaving):
             self.model.insert(X, y, sample_weight=weights)
         else:
-            self.model = self.model.with_more(X, y, instead_of=leaving, sample_weight=weights)
-            self.model.erase()
+            self.model = self.model._with_more(X, y, instead_of=leaving, sample_weight=weights)
+            self.model._erase()
 
     def some(self, places: NDArray[Any], most: int) -> NDArray[Any]:
         return self.rng.permutation(places)[: self.rng.integers(1, most + 1)]
@@ -236,7 +236,7 @@ class Stream:
         rows = self.rows[self.some(self.influential(), 3)]
         before = self.model.coef_.tobytes(), self.model.intercept_.tobytes(), self.model.certificate_
         if len(np.unique(self.y[~np.isin(self.rows, rows) & (self.weights > 0.0)])) >= 2:
-            self.model.without(rows)
+            self.model._without(rows)
         assert before == (self.model.coef_.tobytes(), self.model.intercept_.tobytes(), self.model.certificate_)
         return True
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from maxrr.parallel import InProcess
+from maxrr.parallel.engine import InProcess
 from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM
 from maxrr.svm.exact import fallback, rounding
 from maxrr.svm.exact.basis import Near
@@ -297,21 +297,21 @@ def test_every_unsolved_head_is_named(without_proofs):
 def test_an_unsolved_head_leaves_the_model_as_it_was(verb, monkeypatch):
     problem = unproved()
     model = problem.fit_on(np.arange(20))
-    before, features = snapshot(model), model.held_[1].tobytes()
+    before, features = snapshot(model), model._features_of(model._rows).tobytes()
     take_proofs_away(monkeypatch)
     X, y, row = problem.X[20:], problem.y[20:], model.support_[:1]
     with pytest.raises(ConvergenceError, match="class 1 is not solved"):
         {
             "fit": lambda: model.fit(X, y),
             "insert": lambda: model.insert(X, y),
-            "with_more": lambda: model.with_more(X, y),
-            "exchange": lambda: model.with_more(X, y, instead_of=row),
+            "with_more": lambda: model._with_more(X, y),
+            "exchange": lambda: model._with_more(X, y, instead_of=row),
             "forget": lambda: model.forget(row),
-            "without": lambda: model.without(row),
+            "without": lambda: model._without(row),
         }[verb]()
     assert snapshot(model) == before
-    assert model.held_[1].tobytes() == features
-    assert model.rows_.tolist() == list(range(20))
+    assert model._features_of(model._rows).tobytes() == features
+    assert model._rows.tolist() == list(range(20))
 
 
 def test_a_solved_head_follows_an_unsolved_one(monkeypatch):
@@ -371,7 +371,7 @@ def test_forgetting_warns_of_a_head_without_weights():
     with pytest.warns(FlatHeadWarning, match="class 1 has weights of zero"):
         model.forget([4, 5])
     assert not model.coef_.any()
-    assert model.rows_.tolist() == [0, 1, 2, 3]
+    assert model._rows.tolist() == [0, 1, 2, 3]
     assert model.certificate_[0].decided
 
 

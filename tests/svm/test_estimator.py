@@ -115,10 +115,10 @@ def test_bad_forget(case, problem):
 def test_a_mask_erases_nothing(problem):
     """Its zeros and ones would be the first two rows."""
     model = problem.fit()
-    before = model.held_[1].tobytes()
+    before = model._features_of(model._rows).tobytes()
     with pytest.raises(ValueError, match="flatnonzero"):
-        model.erase(problem.y == 5)
-    assert model.held_[1].tobytes() == before
+        model._erase(problem.y == 5)
+    assert model._features_of(model._rows).tobytes() == before
 
 
 def test_leaving_one_class_is_refused(problem):
@@ -160,7 +160,7 @@ def test_bad_insert(case, problem):
 def test_before_fit():
     for call in (
         lambda m: m.predict(X), lambda m: m.decision_function(X), lambda m: m.forget([0]), lambda m: m.insert(X, Y),
-        lambda m: m.with_more(X, Y), lambda m: m.coef_, lambda m: m.certificate_,
+        lambda m: m._with_more(X, Y), lambda m: m.coef_, lambda m: m.certificate_,
     ):  # fmt: skip
         with pytest.raises(NotFittedError):
             call(LinearSVM())
@@ -199,9 +199,9 @@ def test_no_samples_have_no_scores(problem):
         for ask in (model.decision_function, model.predict):
             with pytest.raises(ValueError, match="X has 0 samples"):
                 ask(nothing)
-    assert model.scores_of([]).shape == (0, 3)
-    assert (model.scores_of([4, 7]) == model.decision_function(problem.X[[4, 7]])).all()
-    assert LinearSVM().fit(X, Y).scores_of(np.empty(0, dtype=int)).shape == (0,)
+    assert model._scores_of([]).shape == (0, 3)
+    assert (model._scores_of([4, 7]) == model.decision_function(problem.X[[4, 7]])).all()
+    assert LinearSVM().fit(X, Y)._scores_of(np.empty(0, dtype=int)).shape == (0,)
 
 
 def test_whoever_asks_for_probabilities_is_told_where_they_are(problem):
@@ -276,7 +276,7 @@ def test_interrupted_erasure_is_made_up_for(verb, problem, monkeypatch):
     model = problem.fit()
     rows = model.support_[:3]
     with monkeypatch.context() as patch:
-        interrupt(patch, LinearSVM, "erase", 1)
+        interrupt(patch, LinearSVM, "_erase", 1)
         with pytest.raises(KeyboardInterrupt):
             model.forget(rows)
     kept = np.setdiff1d(np.arange(len(problem.y)), rows)
@@ -317,4 +317,4 @@ def test_few_samples_of_many_classes_may_arrive():
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "The number of unique classes")
         model.insert(X[160:], y[160:])
-    assert len(model.rows_) == 200
+    assert len(model._rows) == 200

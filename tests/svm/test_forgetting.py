@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from maxrr.svm import LinearSVM
+from maxrr.svm.heads import Work
 from tests.cases import examples, seeds
 from tests.svm.problems import assert_equal, decided, make, problems, snapshot
 
@@ -43,7 +44,7 @@ def test_removing_samples_without_influence_changes_nothing(problem, data):
     before, certificates = (model.coef_.tobytes(), model.intercept_.tobytes()), model.certificate_
     model.forget(rows)
     assert (model.coef_.tobytes(), model.intercept_.tobytes()) == before
-    assert model.work_ == dataclasses.replace(model.work_, cold_solves=0, passes=0, rows_touched=0)
+    assert model._work == Work(cold_solves=0, passes=0)
     # The certificate follows too: it speaks of the samples that are left, of which the longest may be a shorter one.
     longest = np.max(np.linalg.norm(problem.X[kept].astype(float), axis=1))
     for now, then in zip(model.certificate_, certificates, strict=True):
@@ -219,22 +220,19 @@ def test_a_new_class_that_leaves_the_old_heads_alone():
 # What it costs
 
 
-def test_forgetting_touches_few_rows():
+def test_forgetting_makes_few_passes():
     """The working set is a few times the d + 1 samples on the margin, whatever n is; a pass certifies the result."""
     problem = make("well_behaved", 0, n=4000, d=5, classes=3)
     model = problem.fit()
-    n, fit = len(problem.y), model.work_
+    fit = model._work
     assert fit.cold_solves == 3
     gone = model.support_[:: len(model.support_) // 8]
     for row in gone:
         model.forget([row])
-        assert model.work_.cold_solves == 0
-        assert model.work_.passes <= 0.5 * fit.passes
-        assert model.work_.rows_touched <= 0.25 * fit.rows_touched
-        # Besides the passes, for each head: the samples inside once, for their sum, and a few small working sets.
-        assert model.work_.rows_touched - n * model.work_.passes <= 2.0 * sum(map(len, model.influential_))
+        assert model._work.cold_solves == 0
+        assert model._work.passes <= 0.5 * fit.passes
     model.forget(without(problem, np.union1d(model.support_, gone))[:50])
-    assert (model.work_.passes, model.work_.rows_touched, model.work_.cold_solves) == (0, 0, 0)
+    assert (model._work.passes, model._work.cold_solves) == (0, 0)
 
 
 @examples(60)
@@ -245,7 +243,7 @@ def test_forgetting_does_not_start_over(problem, data):
     row = data.draw(st.sampled_from(model.support_.tolist()))
     assume(np.count_nonzero(problem.y == problem.y[row]) > 1)
     model.forget([row])
-    assert model.work_.cold_solves == 0
+    assert model._work.cold_solves == 0
 
 
 # What stays behind
@@ -318,7 +316,7 @@ def exchanged(problem, model, leaving, X, y):
     kept = without(problem, leaving)
     everything = np.concatenate([problem.X[kept], X]), np.concatenate([problem.y[kept], y])
     scratch = LinearSVM(problem.C).fit(*everything)
-    return model.with_more(X, y, instead_of=leaving), scratch
+    return model._with_more(X, y, instead_of=leaving), scratch
 
 
 def check_exchange(problem, leaving, X, y):
@@ -330,14 +328,14 @@ def check_exchange(problem, leaving, X, y):
     assert_equal(after, scratch, problem.X)
     assert all(certificate.solved for certificate in after.certificate_)
     rows = np.concatenate([kept, len(problem.y) + np.arange(len(y))])
-    assert after.rows_.tolist() == rows.tolist()
+    assert after._rows.tolist() == rows.tolist()
     if decided(after, scratch):
         assert np.array_equal(after.support_, rows[scratch.support_])
-    held, features = after.held_
+    held, features = (after._rows, after._features_of(after._rows))
     assert held.tolist() == rows.tolist()
     assert features.tobytes() == np.concatenate([problem.X[kept], X]).astype(np.float64).tobytes()
     assert snapshot(model) == before
-    assert model.rows_.tolist() == list(range(len(problem.y)))
+    assert model._rows.tolist() == list(range(len(problem.y)))
     return after
 
 
@@ -358,7 +356,7 @@ def test_an_exchange_equals_a_fit_on_what_is_there_then(problem, data):
 def test_a_sample_in_its_own_place_changes_nothing(problem, data):
     model = problem.fit()
     rows = chosen(data, list(range(len(problem.y))))[:5]
-    after = model.with_more(problem.X[rows], problem.y[rows], instead_of=rows)
+    after = model._with_more(problem.X[rows], problem.y[rows], instead_of=rows)
     assert_equal(after, model, problem.X)
 
 
@@ -397,7 +395,7 @@ def test_an_exchange_that_leaves_one_class_is_refused():
     model = LinearSVM().fit([[0.0], [1.0], [3.0]], ["no", "no", "yes"])
     before = snapshot(model)
     with pytest.raises(ValueError, match=r"only class .*'no'.* two classes"):
-        model.with_more([[2.0]], ["no"], instead_of=[2])
+        model._with_more([[2.0]], ["no"], instead_of=[2])
     assert snapshot(model) == before
 
 
@@ -409,17 +407,17 @@ def test_an_exchange_is_checked(rows, words):
     model = LinearSVM().fit(problem.X, problem.y)
     before = snapshot(model)
     with pytest.raises(ValueError, match=words):
-        model.with_more(problem.X[:1], problem.y[:1], instead_of=rows)
+        model._with_more(problem.X[:1], problem.y[:1], instead_of=rows)
     assert snapshot(model) == before
 
 
 def test_exchanging_one_sample_does_not_start_over():
     problem = make("well_behaved", 0, n=2000, d=5, classes=3)
     model = problem.fit()
-    fit, row = model.work_, model.support_[:1]
-    after = model.with_more(problem.X[row] + 0.1, problem.y[row], instead_of=row)
-    assert after.work_.cold_solves == 0
-    assert after.work_.passes <= 0.5 * fit.passes
+    fit, row = model._work, model.support_[:1]
+    after = model._with_more(problem.X[row] + 0.1, problem.y[row], instead_of=row)
+    assert after._work.cold_solves == 0
+    assert after._work.passes <= 0.5 * fit.passes
 
 
 def test_an_exchange_without_influence_costs_no_pass():
@@ -427,9 +425,9 @@ def test_an_exchange_without_influence_costs_no_pass():
     problem = make("separable", 0, n=60, d=3, classes=3)
     model = problem.fit()
     outside = without(problem, model.support_)[:1]
-    after = model.with_more(problem.X[outside], problem.y[outside], instead_of=outside)
+    after = model._with_more(problem.X[outside], problem.y[outside], instead_of=outside)
     assert after.coef_.tobytes() == model.coef_.tobytes()
-    assert (after.work_.cold_solves, after.work_.passes) == (0, 0)
+    assert (after._work.cold_solves, after._work.passes) == (0, 0)
 
 
 @pytest.mark.parametrize("tensors", [False, True])
@@ -439,13 +437,13 @@ def test_nothing_of_an_exchanged_sample_remains_where_it_is_erased(tensors):
     model = LinearSVM().fit(torch.tensor(problem.X) if tensors else problem.X, problem.y)
     rows = model.support_[:2]
     contents = [*problem.X[rows].ravel().tolist(), *np.linalg.norm(problem.X[rows], axis=1)]
-    after = model.with_more(problem.X[:1] + 0.5, problem.y[:1], instead_of=rows)
+    after = model._with_more(problem.X[:1] + 0.5, problem.y[:1], instead_of=rows)
     result = snapshot(after)
     assert any(holds(after, value) for value in contents)
-    after.erase()
+    after._erase()
     assert not any(holds(after, value) for value in contents)
     assert any(holds(model, value) for value in contents)
-    model.erase(rows)
+    model._erase(rows)
     assert not any(holds(model, value) for value in contents)
     assert holds(model, float(problem.X[without(problem, rows)[0], 0]))
     assert snapshot(after) == result
@@ -456,9 +454,9 @@ def test_after_an_erasure_the_model_goes_on():
     model = problem.fit()
     rows = model.support_[:3]
     after, _ = exchanged(problem, model, rows, problem.X[rows] + 0.5, problem.y[rows])
-    after.erase()
-    after.erase()
-    assert after.rows_.tolist() == [*without(problem, rows), 60, 61, 62]
+    after._erase()
+    after._erase()
+    assert after._rows.tolist() == [*without(problem, rows), 60, 61, 62]
     more = without(problem, rows)[:4]
     after.forget([*more, 61])
     left = np.setdiff1d(without(problem, rows), more)
@@ -472,8 +470,8 @@ def test_after_an_erasure_the_model_goes_on():
 
 def test_erasing_nothing():
     model = make("well_behaved", 3).fit()
-    before, features = snapshot(model), model.held_[1].tobytes()
-    model.erase()
-    model.erase([])
+    before, features = snapshot(model), model._features_of(model._rows).tobytes()
+    model._erase()
+    model._erase([])
     assert snapshot(model) == before
-    assert model.held_[1].tobytes() == features
+    assert model._features_of(model._rows).tobytes() == features

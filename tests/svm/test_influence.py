@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from maxrr.parallel import InProcess, WorkerLostError
+from maxrr.errors import WorkerLostError
+from maxrr.parallel.engine import InProcess
 from maxrr.svm import LinearSVM, influence, influential_in
-from maxrr.svm.arrays import is_torch, to_numpy
+from maxrr.svm.arrays import to_numpy
 from tests.svm.problems import make
 
 
@@ -45,11 +46,11 @@ def assert_same(one, model, rows):
 
 
 @pytest.mark.parametrize("on_a_device", [False, True])
-def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monkeypatch):
+def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monkeypatch, request):
     """The runs that start on a device are solved in this process, the others in processes of their own."""
     if on_a_device:
         monkeypatch.setattr(influence, "Processes", InProcess)
-        monkeypatch.setattr(influence, "on_accelerator", is_torch)
+        request.getfixturevalue("tensors_on_a_device")
     seen = []
     found = influential_in(runs_of(problem, 7), problem.y, C=0.5, progress=lambda *now, **_: seen.append(now))
     for X, one in zip(runs_of(problem, 7), found, strict=True):
@@ -60,9 +61,9 @@ def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monke
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("on_a_device", [False, True])
-def test_each_run_may_have_samples_of_its_own(problem, on_a_device, monkeypatch):
+def test_each_run_may_have_samples_of_its_own(problem, on_a_device, request):
     if on_a_device:
-        monkeypatch.setattr(influence, "on_accelerator", is_torch)
+        request.getfixturevalue("tensors_on_a_device")
     some, others = (np.random.default_rng(seed).random(len(problem.y)) < 0.7 for seed in (0, 1))
     others &= problem.y != problem.y[0]  # one class less, so a single head
     masks = [some, some, None, others, some]
@@ -76,9 +77,9 @@ def test_each_run_may_have_samples_of_its_own(problem, on_a_device, monkeypatch)
 @pytest.mark.usefixtures("here")
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 @pytest.mark.parametrize("classes", [2, 4])
-def test_from_a_device_unequal_classes_and_weights(classes, monkeypatch):
+def test_from_a_device_unequal_classes_and_weights(classes, request):
     """The last class has a single sample; some samples weigh more than others, and some nothing."""
-    monkeypatch.setattr(influence, "on_accelerator", is_torch)
+    request.getfixturevalue("tensors_on_a_device")
     problem = make("well_behaved", 2, n=200, d=4, classes=classes)
     y = problem.y.copy()
     y[np.flatnonzero(y == classes - 1)[1:]] = 0
@@ -119,9 +120,9 @@ def test_bad_features_name_their_run(problem, kind):
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("on_a_device", [False, True])
-def test_a_mask_that_leaves_one_class_names_its_run(problem, on_a_device, monkeypatch):
+def test_a_mask_that_leaves_one_class_names_its_run(problem, on_a_device, request):
     if on_a_device:
-        monkeypatch.setattr(influence, "on_accelerator", is_torch)
+        request.getfixturevalue("tensors_on_a_device")
     X = torch.tensor(problem.X)
     found = influential_in([X, X], problem.y, masks=[None, problem.y == problem.y[0]])
     assert next(found).mask.any()

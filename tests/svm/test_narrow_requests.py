@@ -39,7 +39,7 @@ def shown(model):
     """What must not depend on how samples are kept."""
     assert all(certificate.decided for certificate in model.certificate_)
     return (
-        model.coef_.tobytes(), model.intercept_.tobytes(), model.classes_.tolist(), model.rows_.tolist(),
+        model.coef_.tobytes(), model.intercept_.tobytes(), model.classes_.tolist(), model._rows.tolist(),
         [rows.tolist() for rows in model.influential_], [(c.on_margin, c.inside) for c in model.certificate_],
     )  # fmt: skip
 
@@ -53,7 +53,7 @@ def requests(X, y, more, labels, copied=True):
     model.forget(gone[1:])
     model.insert(more[:20], labels[:20])
     yield model
-    yield model.with_more(more[20:], labels[20:], instead_of=model.support_[:2])
+    yield model._with_more(more[20:], labels[20:], instead_of=model.support_[:2])
 
 
 @cache
@@ -62,7 +62,7 @@ def expected(dtype):
     X, y = samples(dtype, FIRST, seed=1)
     more, labels = arriving(dtype)
     models = list(requests(X.astype(np.float64), y, more.astype(np.float64), labels))
-    everything, rows = np.concatenate([X, more]).astype(np.float64), models[-1].rows_
+    everything, rows = np.concatenate([X, more]).astype(np.float64), models[-1]._rows
     scratch = LinearSVM().fit(everything[rows], np.concatenate([y, labels])[rows])
     assert models[-1].coef_.tobytes() == scratch.coef_.tobytes()
     return [shown(model) for model in (models[1], models[2])], everything[rows].tobytes()
@@ -81,7 +81,7 @@ def test_every_request_ends_in_the_bytes_of_float64(dtype, large, place, copied,
     mine = X.copy()
     _, *models = requests(given(mine, place, tmp_path), y, more, labels, copied)
     assert [shown(model) for model in models] == wanted
-    assert models[-1].held_[1].astype(np.float64).tobytes() == features
+    assert models[-1]._features_of(models[-1]._rows).astype(np.float64).tobytes() == features
     if copied or place == "in a file to read":  # what was given is as it was
         kept = np.load(tmp_path / "X.npy") if place.startswith("in a file") else mine
         assert kept.tobytes() == X.tobytes()

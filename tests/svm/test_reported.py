@@ -114,7 +114,7 @@ def test_a_model_loaded_as_a_memory_map_forgets(tmp_path, mmap_mode):
     assert snapshot(loaded) == snapshot(model)
     assert bytes_of(loaded) == bytes_of(problem.fit_on(np.setdiff1d(np.arange(60), rows)))
     assert not loaded._fitted.solution.samples.X[rows].any()
-    assert loaded.rows_.tolist() == model.rows_.tolist()
+    assert loaded._rows.tolist() == model._rows.tolist()
     if mmap_mode != "r+":
         assert (tmp_path / "model.joblib").read_bytes() == before
     loaded.insert(problem.X[rows], problem.y[rows])
@@ -124,7 +124,7 @@ def test_a_model_loaded_as_a_memory_map_forgets(tmp_path, mmap_mode):
 # Arguments that were taken for something else
 
 
-@pytest.mark.parametrize("verb", ["fit", "insert", "with_more"])
+@pytest.mark.parametrize("verb", ["fit", "insert", "_with_more"])
 def test_a_third_positional_argument_is_refused(verb):
     """In scikit-learn sample weights come there; here they have to be named."""
     X, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 1])
@@ -177,9 +177,9 @@ def test_row_numbers_beyond_int64_are_refused(row):
     model = LinearSVM().fit([[0.0], [1.0], [5.0]], [0, 1, 1])
     with pytest.raises(ValueError, match="unknown rows"):
         model.forget(np.array([row], dtype=np.uint64))
-    assert model.rows_.tolist() == [0, 1, 2]
+    assert model._rows.tolist() == [0, 1, 2]
     model.forget(np.array([2], dtype=np.uint64))
-    assert model.rows_.tolist() == [0, 1]
+    assert model._rows.tolist() == [0, 1]
 
 
 def test_labels_as_python_objects():

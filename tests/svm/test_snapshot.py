@@ -18,12 +18,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # 
 
 def again(model, X, y):
     """The model from its snapshot and the samples of all rows; what dead rows hold must not matter."""
-    alive = np.isin(np.arange(len(y)), model.rows_)
+    alive = np.isin(np.arange(len(y)), model._rows)
     features, labels = X.astype(np.float64), y.copy()
     features[~alive] = np.nan
     labels[~alive] = np.sort(labels)[-1]
     weights = np.full(len(y), np.nan)
-    weights[model.rows_] = model.sample_weight_
+    weights[model._rows] = model._sample_weight
     return restored(
         model.C, features, labels, alive, taken(model), sample_weight=weights, class_weight=model.class_weight
     )
@@ -48,8 +48,8 @@ def test_there_and_back(problem, data):
         model.forget(rows)
     back = again(model, problem.X, problem.y)
     assert snapshot(back) == snapshot(model)
-    assert back.rows_.tolist() == model.rows_.tolist()
-    assert back.held_[1].tobytes() == model.held_[1].tobytes()
+    assert back._rows.tolist() == model._rows.tolist()
+    assert back._features_of(back._rows).tobytes() == model._features_of(model._rows).tobytes()
     assert back.predict(problem.X).tolist() == model.predict(problem.X).tolist()
     assert back.certificate_ == model.certificate_
 
@@ -64,8 +64,8 @@ def test_both_go_on_alike(problem, data):
     assume(len(np.unique(np.delete(problem.y, first))) >= 2)
     model.forget(first)
     back = again(model, problem.X, problem.y)
-    second = chosen(data, model.rows_)
-    left = np.setdiff1d(model.rows_, second)
+    second = chosen(data, model._rows)
+    left = np.setdiff1d(model._rows, second)
     assume(len(np.unique(problem.y[left])) >= 2)
     for each in (model, back):
         each.forget(second)
@@ -75,7 +75,7 @@ def test_both_go_on_alike(problem, data):
         each.insert(problem.X[first], problem.y[first])
     assert_equal(back, model, problem.X)
     assert_equal(back, problem.fit_on(np.setdiff1d(np.arange(n), second)), problem.X)
-    assert back.rows_.tolist() == model.rows_.tolist() == [*left, *range(n, n + len(first))]
+    assert back._rows.tolist() == model._rows.tolist() == [*left, *range(n, n + len(first))]
     if decided(model, back):
         assert back.support_.tolist() == model.support_.tolist()
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 
-from maxrr.svm import LinearSVM, heads
-from maxrr.svm.arrays import is_torch, on_accelerator
+from maxrr.svm import LinearSVM
+from maxrr.svm.arrays import on_accelerator
 from maxrr.svm.cuda import newton as newton_cuda
 from maxrr.svm.cuda import start as start_cuda
 from maxrr.svm.problem import Penalties, Samples
@@ -17,12 +17,10 @@ from maxrr.svm.validation import sizes
 from tests.cases import examples, some, thinned
 from tests.svm.problems import FAMILIES, Problem, assert_equal, make, problems
 
-pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
-
-
-@pytest.fixture(autouse=True)
-def tensors_count_as_on_a_device(monkeypatch):
-    monkeypatch.setattr(heads, "on_accelerator", is_torch)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning"),  # some of these have no weights
+    pytest.mark.usefixtures("tensors_on_a_device"),
+]
 
 
 def fit(problem, scale=1.0):
@@ -78,7 +76,7 @@ def test_it_ends_near_the_solution():
     """Otherwise it is no use: the solver should find the partition in one round, without another pass than that."""
     problem = make("well_behaved", 7, n=4000, d=10, classes=3)
     model = fit(problem)
-    assert model.work_.passes <= 4
+    assert model._work.passes <= 4
     guess = start_cuda.guess_run(samples_of(problem), [0, 1, 2])
     assert np.max(np.abs(guess.w - model.coef_)) <= 0.01 * np.max(np.abs(model.coef_))
 
@@ -124,9 +122,9 @@ def test_erased_samples_leave_no_trace():
     model = LinearSVM().fit(torch.tensor(problem.X[old]), problem.y[old])
     model.forget(np.arange(0, 40, 3))
     model.insert(torch.tensor(problem.X[new[:3]]), problem.y[new[:3]])
-    assert model.work_.cold_solves == 1
+    assert model._work.cold_solves == 1
     model.insert(torch.tensor(problem.X[new[3:]]), problem.y[new[3:]])
-    assert model.work_.cold_solves > 1  # where many samples change, a device is as fast from scratch
+    assert model._work.cold_solves > 1  # where many samples change, a device is as fast from scratch
     rows = np.concatenate([np.delete(old, np.arange(0, 40, 3)), new])
     assert_equal(model, problem.fit_on(rows), problem.X)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.parallel import InProcess
+from maxrr.parallel.engine import InProcess
 from maxrr.svm import LinearSVM
 from maxrr.svm.exact import fallback
 from maxrr.svm.problem import Penalties, Samples
@@ -49,7 +49,7 @@ def test_forgetting_some_of_the_ties(overlapping, count):
     model = LinearSVM(C=0.1).fit(X, y)
     model.forget(gone)
     scratch = LinearSVM(C=0.1).fit(X[kept], y[kept])
-    assert model.work_.cold_solves == 0
+    assert model._work.cold_solves == 0
     assert model.certificate_[0].decided
     assert model.coef_.tobytes() == scratch.coef_.tobytes()
     assert model.intercept_.tobytes() == scratch.intercept_.tobytes()

@@ -9,9 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from maxrr.parallel import InProcess
-from maxrr.svm import LinearSVM, heads, influence, influential_in
-from maxrr.svm.arrays import is_torch
+from maxrr.parallel.engine import InProcess
+from maxrr.svm import LinearSVM, influence, influential_in
 from maxrr.svm.exact import fallback
 from maxrr.svm.problem import Samples, weigh
 from maxrr.svm.search.start import start_heads
@@ -61,8 +60,8 @@ def test_class_weights_count_for_the_samples_of_a_class_in_every_head(classes):
     factor = np.array([by_class.get(label, 1.0) for label in problem.y])
     model = LinearSVM(problem.C, class_weight=by_class).fit(problem.X, problem.y, sample_weight=own)
     assert bytes_of(model) == bytes_of(fit(problem, own * factor))
-    assert model.sample_weight_.tolist() == own.tolist()
-    assert LinearSVM(class_weight=by_class).fit(problem.X, problem.y).sample_weight_.tolist() == [1.0] * 80
+    assert model._sample_weight.tolist() == own.tolist()
+    assert LinearSVM(class_weight=by_class).fit(problem.X, problem.y)._sample_weight.tolist() == [1.0] * 80
 
 
 def test_weights_of_one_are_none():
@@ -83,10 +82,10 @@ def test_samples_without_weight_shape_nothing(problem, data):
     model = fit(problem, weights)
     assert_equal(model, fit(problem, weights, rest), problem.X)
     assert not np.isin(none, model.support_).any()
-    assert model.rows_.tolist() == list(range(len(problem.y)))
+    assert model._rows.tolist() == list(range(len(problem.y)))
     model.forget(none)
-    assert model.work_.passes == 0
-    assert model.rows_.tolist() == rest.tolist()
+    assert model._work.passes == 0
+    assert model._rows.tolist() == rest.tolist()
     assert_equal(model, fit(problem, weights, rest), problem.X)
 
 
@@ -228,7 +227,7 @@ def test_any_way_ends_in_the_bytes_of_a_fit(problem, data):
         used += len(fresh)
     held = rng.permutation(list(row_of))
     assert_equal(model, fit(problem, weights, held), problem.X)
-    assert model.sample_weight_.tolist() == [
+    assert model._sample_weight.tolist() == [
         weights[place] for place, _ in sorted(row_of.items(), key=lambda at: at[1])
     ]
 
@@ -239,7 +238,7 @@ def test_exchange_keeps_the_weights_of_classes():
     model = LinearSVM(class_weight=weights).fit(problem.X[:40], problem.y[:40])
     model.set_params(class_weight={0: 1000.0})
     weights[0] = 1000.0
-    later = model.with_more(problem.X[40:], problem.y[40:], instead_of=[1, 3], sample_weight=np.full(20, 2.0))
+    later = model._with_more(problem.X[40:], problem.y[40:], instead_of=[1, 3], sample_weight=np.full(20, 2.0))
     rows = np.delete(np.arange(60), [1, 3])
     own = np.where(rows < 40, 1.0, 2.0)
     expected = LinearSVM(class_weight={0: 7.0, 2: 0.2}).fit(problem.X[rows], problem.y[rows], sample_weight=own)
@@ -268,7 +267,7 @@ def test_snapshots_carry_weights(problem, seed):
     model.forget([1])
     back = again(model, problem.X, problem.y)
     assert snapshot(back) == snapshot(model)
-    assert back.sample_weight_.tolist() == model.sample_weight_.tolist()
+    assert back._sample_weight.tolist() == model._sample_weight.tolist()
     for each in (model, back):
         each.forget([2])
         each.insert(problem.X[1:2], problem.y[1:2], sample_weight=weights[1:2])
@@ -285,16 +284,16 @@ def test_more_samples_than_a_guess_takes():
     assert decided(model)
     rows = model.support_[::50]
     model.forget(rows)
-    assert model.work_.cold_solves == 0
+    assert model._work.cold_solves == 0
     assert bytes_of(model) == bytes_of(fit(problem, weights, np.setdiff1d(np.arange(len(problem.y)), rows)))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_start_for_graphics_processors(family, monkeypatch):
+def test_the_start_for_graphics_processors(family, request):
     problem = make(family, 1, n=60, d=4, classes=3)
     weights = drawn(problem)
     expected = fit(problem, weights)
-    monkeypatch.setattr(heads, "on_accelerator", is_torch)
+    request.getfixturevalue("tensors_on_a_device")
     model = LinearSVM(problem.C).fit(torch.tensor(problem.X), problem.y, sample_weight=torch.tensor(weights))
     assert_equal(model, expected, problem.X)
 
@@ -338,7 +337,7 @@ def test_bad_sample_weights(case):
         LinearSVM().fit(X, Y, sample_weight=weights)
     model = LinearSVM().fit(X, Y)
     before = snapshot(model)
-    for verb in (model.fit, model.insert, model.with_more):
+    for verb in (model.fit, model.insert, model._with_more):
         with pytest.raises(ValueError, match=message):
             verb(X, Y, sample_weight=weights)
     assert snapshot(model) == before

@@ -109,7 +109,7 @@ def kinds(model, dataset):
     """Ids of records that are core, influential and not core, and neither; each in order."""
     held = model._fitted.records
     ids = np.sort(dataset.ids)
-    assert np.array_equal(np.sort(held.ids[model.heads_.rows_]), ids)
+    assert np.array_equal(np.sort(held.ids[model.heads_._rows]), ids)
     core = core_of(model)
     influential = np.setdiff1d(held.ids[model.heads_.support_], core)
     return core, influential, np.setdiff1d(np.setdiff1d(ids, core), influential)

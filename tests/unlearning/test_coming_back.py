@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from maxrr import MaxRR
-from maxrr.core import Frozen, HashCore
+from maxrr.core import HashCore
 from maxrr.data import Dataset
-from maxrr.nets import MLP, split
 from tests.unlearning.problems import fresh, pictures, table, table_model
 
 CORE = HashCore(0.5, key="house")
@@ -138,19 +137,3 @@ def test_a_twin_that_stayed_is_known_in_another_order_of_columns():
     model.fit(turned.without([0])).fit(data.without([0]))
     with pytest.raises(ValueError, match="1 of the records have exactly the values of forgotten"):
         model.add(replace(turned.select([1]), ids=np.array([100])))
-
-
-def test_what_a_network_saw_is_known_in_another_order_of_columns(split_table):
-    """A frozen network, whose owner names the records that it saw as a table in another order."""
-    seen = rows(np.arange(10), ("c", "a", "b"))
-    seen = replace(seen, ids=seen.ids + 500)
-    model = MaxRR(split_table, Frozen(pretrained_on=seen)).fit(rows(np.arange(40)))
-    np.testing.assert_array_equal(model.core_.ids, np.arange(10))
-    model.unlearn([0], core_policy="keep-extractor")
-    model.fit(rows(np.arange(1, 40), ("b", "c", "a")))
-    assert model._fitted.left_in_extractor == 1
-
-
-@pytest.fixture
-def split_table():
-    return split(MLP(3, 2, hidden=(4,)))[0]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxrr.core import HashCore
+from maxrr.core.shards import sharding_of
 from maxrr.nets.training import warm_up
 from maxrr.unlearning import blueprint as blueprint_
 from maxrr.unlearning import fitting as model_
@@ -46,7 +47,7 @@ def test_a_plan_counts_with_the_cores_that_its_shards_take(shards, touched, monk
     monkeypatch.setattr(blueprint_, "cores", lambda: 2)
     found = fresh(HashCore(0.9, key="house", shards=shards), table()).fit(table())
     found._state = replace(found._state, durations=Durations(TRAIN, EMBED, HEAD))
-    shard = found.core.sharding.of(found.core_.ids)
+    shard = sharding_of(found.core).of(found.core_.ids)
     plan = found.plan([found.core_.ids[shard == number][0] for number in range(touched)], core_policy="retrain")
     embedded = EMBED * plan.embeds * touched / shards
     assert plan.seconds == pytest.approx(TRAIN * plan.trains / min(2, touched) + embedded + HEAD * plan.heads)

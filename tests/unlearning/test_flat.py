@@ -36,7 +36,7 @@ def flat_model():
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 def test_no_c_changes_it(flat_model):
     rows = flat_model._fitted.in_order()
-    features = flat_model.heads_.features_of(rows)
+    features = flat_model.heads_._features_of(rows)
     for C in (1e-3, 1.0, 1e3):
         assert not LinearSVM(C=C).fit(features, flat_model._fitted.records.labels[rows]).coef_[2].any()
 

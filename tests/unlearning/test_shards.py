@@ -343,7 +343,7 @@ def test_only_extractors_that_saw_the_records_are_trained_and_only_their_feature
     ids = np.concatenate([in_shard(model, shard)[:1] for shard in touched])
     left = {shard: len(in_shard(model, shard)) - 1 for shard in touched}
     before = [{n: v.clone() for n, v in part.state_dict().items()} for part in model.extractor_.parts]
-    features = model._fitted.heads.features_of(model._fitted.records.rows(table().without(ids).ids))
+    features = model._fitted.heads._features_of(model._fitted.records.rows(table().without(ids).ids))
     plan = model.plan(ids, core_policy="retrain")
     worked = Worked(monkeypatch)
     model.execute(plan)
@@ -353,7 +353,7 @@ def test_only_extractors_that_saw_the_records_are_trained_and_only_their_feature
     retained = table().without(ids)
     assert worked.embedded == {"parts": len(touched) * len(retained)}
     assert plan.embeds == len(retained)
-    after = model._fitted.heads.features_of(model._fitted.records.rows(retained.ids))
+    after = model._fitted.heads._features_of(model._fitted.records.rows(retained.ids))
     for shard, (old, new) in enumerate(zip(before, model.extractor_.parts, strict=True)):
         same = all(torch.equal(old[name], value) for name, value in new.state_dict().items())
         block = slice(12 * shard, 12 * shard + 12)

@@ -187,11 +187,9 @@ def frozen(**settings):
     return MaxRR(split(trained_elsewhere(IDS))[0], Frozen(**settings), C=0.7, seed=SEED, device="cpu")
 
 
-@pytest.mark.parametrize("as_dataset", [False, True])
-def test_what_a_frozen_network_saw_is_refused_or_approximate(as_dataset, here):
+def test_what_a_frozen_network_saw_is_refused_or_approximate(here):
     records = table()
-    seen = records.select(IDS[:6]) if as_dataset else IDS[:6]
-    model = frozen(pretrained_on=seen).fit(records)
+    model = frozen(pretrained_on=IDS[:6]).fit(records)
     assert core_of(model).tolist() == IDS[:6].tolist()
     with pytest.raises(Refused, match="core_policy='keep-extractor' is approximate-refit") as refused:
         model.unlearn(IDS[:2])
@@ -221,7 +219,6 @@ def test_where_the_list_of_what_it_saw_is_not_kept_nothing_is_added():
         model.replace(int(IDS[-1]), records.inputs[0])
 
 
-@pytest.mark.parametrize("as_dataset", [False, True])
 def test_where_all_that_it_saw_is_here_others_are_added(as_dataset, here, tmp_path):
     records = table()
     later = np.setdiff1d(records.ids, IDS)[:9]
@@ -245,12 +242,11 @@ def values_of(records, id_):
     return records.select([id_]).inputs[0]
 
 
-@pytest.mark.parametrize("as_dataset", [False, True])
-def test_what_it_saw_does_not_come_in_by_another_door(as_dataset):
+def test_what_it_saw_does_not_come_in_by_another_door():
     """Whatever is let in and forgotten exactly must be what a fit on these records would not make core."""
     records, (kept, forgotten, replaced, back) = table(), IDS[:4].tolist()
     other = int(np.setdiff1d(records.ids, IDS)[0])
-    model = frozen(pretrained_on=records.select(IDS[:6]) if as_dataset else IDS[:6]).fit(records)
+    model = frozen(pretrained_on=IDS[:6]).fit(records)
     model.unlearn([forgotten], core_policy="keep-extractor")
     new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
     model.replace(replaced, new, core_policy="keep-extractor")
@@ -275,12 +271,11 @@ def test_forgotten_records_that_it_saw_are_no_mistake_in_a_later_fit():
     assert model.add(records.select(later)).core_left_in_extractor == 2
 
 
-@pytest.mark.parametrize("as_dataset", [False, True])
 @pytest.mark.parametrize("policy", ["keep-extractor", lambda extractor, core, leaving: extractor])
-def test_what_is_left_in_a_frozen_network_is_left_after_another_fit(as_dataset, policy):
+def test_what_is_left_in_a_frozen_network_is_left_after_another_fit(policy):
     """The second fit began with nothing left, and later receipts did not name the condition."""
     records = table()
-    model = frozen(pretrained_on=records.select(IDS[:6]) if as_dataset else IDS[:6]).fit(records)
+    model = frozen(pretrained_on=IDS[:6]).fit(records)
     model.unlearn(IDS[:2], core_policy=policy)
     model.replace(int(IDS[2]), np.linspace(-1.0, 1.0, 5).astype(np.float32), core_policy=policy)
     before = model._fitted
@@ -307,12 +302,6 @@ def test_a_network_that_is_trained_keeps_nothing_and_does_so_if_it_is_frozen_the
     assert model._fitted.left_in_extractor == 0
     model.set_params(network=network(), core=Frozen(core, whole=True)).fit(records.without(core))
     assert model._fitted.left_in_extractor == 2
-
-
-def test_records_of_a_dataset_are_recognised_by_their_values():
-    records = table()
-    seen = replace(records.select(IDS[:6]), ids=np.arange(6))
-    assert core_of(frozen(pretrained_on=seen).fit(records)).tolist() == IDS[:6].tolist()
 
 
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")

@@ -124,7 +124,7 @@ def test_multipliers_and_margins_of_forgotten_records_are_gone(hashed):
     hashed.unlearn(ids, core_policy="keep-extractor")
     head = hashed.heads_
     assert not np.isin(rows, head.support_).any()
-    assert not np.isin(rows, head.held_[0]).any()
+    assert not np.isin(rows, head._rows).any()
     for found in reachable(head):
         if isinstance(found, np.ndarray) and found.dtype == np.float64 and found.shape == (len(digits()),):
             assert not np.isfinite(found[rows][~np.isin(found[rows], (0.0, 1.0))]).any()  # 1 is the weight of no record

@@ -233,7 +233,7 @@ def model_facts(model, dataset):
     """All that can be seen of a model."""
     fitted, asked = model._fitted, dataset.select(dataset.ids[:30])
     rows = fitted.in_order()
-    features = fitted.heads.features_of(rows)
+    features = fitted.heads._features_of(rows)
     return {
         "model": model.model_hash_, "content_hash": model.content_hash_, "core": model.core_.ids.tolist(),
         "choice": (model.core_.unconditional, model.core_.depended_on, model.core_.details),
@@ -297,7 +297,7 @@ def needles(model, dataset, id_):
     fitted = model._fitted
     record = dataset.select(np.array([id_]))
     row = int(fitted.records.rows(np.array([id_]))[0])
-    rows, features = fitted.heads.held_
+    rows, features = (fitted.heads._rows, fitted.heads._features_of(fitted.heads._rows))
     vector = features[rows == row]
     raw = record.inputs[0]
     record_hash, content_hash = fitted.records.hashes[row].tobytes(), fitted.records.contents[row].tobytes()

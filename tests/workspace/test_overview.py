@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from maxrr.core import UntrainedShardsWarning
+from maxrr.core.shards import sharding_of
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview
 from maxrr.workspace.rows import Layout
 from tests.workspace.problems import NEW, cases, facts_of, given, rewrite_facts
@@ -47,7 +48,7 @@ def test_shards_that_cannot_be_trained_are_counted(tmp_path):
     with Workspace.create(tmp_path / "ws", model, records) as workspace:
         assert workspace.status().facts["extractors"] == "3, each trained on a shard of the core"
         core = workspace.model.core_.ids
-        mine = core[model.core.sharding.of(core) == 1]
+        mine = core[sharding_of(model.core).of(core) == 1]
         with pytest.warns(UntrainedShardsWarning, match="1 of the 3 shards has no core records of two classes"):
             receipt = given(workspace, records).model.unlearn(mine, core_policy="retrain")
         assert "1 of them keeps its first weights" in receipt.reason

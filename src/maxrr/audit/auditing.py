@@ -23,7 +23,7 @@ from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, Shadows, shadow_
 from maxrr.data import Dataset
 from maxrr.files import Lock
 from maxrr.nets import Environment
-from maxrr.parallel import EngineLike, engine_from
+from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt

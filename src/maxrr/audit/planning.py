@@ -16,7 +16,7 @@ from maxrr.audit.case import make_case, working_copy
 from maxrr.audit.findings import ALPHA, FEWEST, WORTH, apart, oddest
 from maxrr.audit.shadows import LEAST, Shadows, shadow_models, with_and_without
 from maxrr.data import Dataset
-from maxrr.parallel import EngineLike, engine_from
+from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.plain_text import Shown
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt

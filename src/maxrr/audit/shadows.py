@@ -27,8 +27,7 @@ from maxrr.files import write_atomically
 from maxrr.nets.extractors import joined
 from maxrr.nets.inputs import chosen_device, device_on
 from maxrr.nets.seeding import stream
-from maxrr.parallel import Engine
-from maxrr.parallel.engine import completed, of_seeds
+from maxrr.parallel.engine import Engine
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, fit_platt
 from maxrr.unlearning import MaxRR, flat_heads
@@ -151,7 +150,7 @@ class Maker:
             yield BEFORE, replace(self.view(whole, features, rows, test), relearned=relearned)
         if any(kind != BEFORE for kind in kinds):
             with flat_heads.quietly():
-                svm = self.fit(features, kept) if whole is None else whole.without(self.gone)
+                svm = self.fit(features, kept) if whole is None else whole._without(self.gone)
             view = replace(self.view(svm, features, kept, test), relearned=relearned)
             yield from ((kind, view) for kind in kinds if kind != BEFORE)
 
@@ -280,13 +279,8 @@ class Shadows:
             return
         place = str(self.place)
         maker = replace(self.maker, device=place, blueprint=replace(self.maker.blueprint, device=place))
-        with closing(
-            completed(
-                self.engine, make_in_worker, batches, maker, kept=self.folder is not None,
-                purpose=lambda batch: of_seeds(batch.seeds),
-            )
-        ) as done:  # fmt: skip
-            for batch, made in done:
+        with closing(self.engine.map(make_in_worker, batches, maker)) as done:
+            for batch, made in zip(batches, done, strict=True):
                 yield from zip(batch.seeds, made, strict=True)
 
     # The model in question, and what it is compared with

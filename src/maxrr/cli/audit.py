@@ -90,7 +90,7 @@ def audit(
     """
     from maxrr.audit import audit as audit_
     from maxrr.audit import plan_audit
-    from maxrr.parallel import engine_from
+    from maxrr.parallel.ray_cluster import engine_from
 
     workers = engine_from(engine)
     if out is not None and out.suffix != ".html":

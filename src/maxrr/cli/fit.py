@@ -234,7 +234,7 @@ def fit(
     from maxrr.data import load
     from maxrr.evidence import find_key
     from maxrr.nets import NoNetwork, Recipe
-    from maxrr.parallel import engine_from
+    from maxrr.parallel.ray_cluster import engine_from
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 

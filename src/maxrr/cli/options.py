@@ -21,7 +21,7 @@ WAIT = 5.0
 def known_engine(said: str | None) -> str | None:
     """Refuse what names no engine before anything is read."""
     if said is not None:
-        from maxrr.parallel import engine_from
+        from maxrr.parallel.ray_cluster import engine_from
 
         try:
             engine_from(said)

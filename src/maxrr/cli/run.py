@@ -37,7 +37,7 @@ class Stop(Exception):  # noqa: N818 (an answer, not an error)
         self.code = code
 
 
-LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch", "array_api_compat"}
+LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch"}
 """What is not there where maxrr was installed to check evidence alone (docs/evidence.md)."""
 
 

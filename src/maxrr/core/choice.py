@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maxrr.core.shards import TIE_BREAKER, Sharding, as_bytes, checked_count, keyed_hashes
+from maxrr.core.shards import TIE_BREAKER, as_bytes, checked_count, keyed_hashes
 from maxrr.data import Dataset
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import Training
+from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 
 Details = dict[str, int | float | str]
@@ -54,6 +55,7 @@ class Core(Protocol):
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
         device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
+        engine: EngineLike = None,
     ) -> Choice:  # fmt: skip
         """Choose the core among these records.
 
@@ -77,6 +79,8 @@ class Core(Protocol):
             Where long work keeps what it has done, to go on from there after an interruption.
         progress
             Called as long work goes on.
+        engine
+            Where long work is done; by default on this machine.
 
         Returns
         -------
@@ -90,9 +94,25 @@ class Core(Protocol):
         """
 
 
+class Words(NamedTuple):
+    """What every choice by a rule says: its `depended_on`, and what of its `details` does not depend on the records."""
+
+    depended_on: str
+    details: Details
+
+
+def words_of(core: Core | None, network: Network) -> Words | None:
+    """What every choice by a rule of this library says; None for any other, whose words are its maker's.
+
+    >>> words_of(HashCore(0.3, key="house"), network=None).details
+    {'kind': 'hash', 'fraction': 0.3}
+    """
+    words = getattr(core, "words", None) if type(core).__module__.startswith("maxrr.core.") else None
+    return None if words is None else words(network)
+
+
 def choice_of(
-    dataset: Dataset, ids: NDArray[Any], *, kind: str, unconditional: bool, depended_on: str, shards: int = 1,
-    **details: int | float,
+    dataset: Dataset, ids: NDArray[Any], words: Words, *, unconditional: bool, **details: int | float
 ) -> Choice:  # fmt: skip
     """The choice of these records, if a classifier can be trained on them.
 
@@ -109,11 +129,11 @@ def choice_of(
             f"all {len(ids):,} core records are of class {dataset.class_names[labels[0]]!r}, and the extractor needs "
             "two classes to tell apart: choose a larger core"
         )
-    facts: Details = {"kind": kind, "k": len(ids), **details, **in_shards(shards)}
+    facts: Details = {**words.details, "k": len(ids), **details}
     missing = np.setdiff1d(dataset.labels, labels)
     if len(missing):  # their number: names stay on receipts when the records of a class have gone
         facts["classes_missing"] = len(missing)
-    return Choice(np.sort(ids), unconditional, depended_on, facts)
+    return Choice(np.sort(ids), unconditional, words.depended_on, facts)
 
 
 def in_shards(count: int) -> Details:
@@ -126,10 +146,6 @@ def check_classes(dataset: Dataset) -> None:
     found = len(np.unique(dataset.labels))
     if found < 2:
         raise ValueError(f"a core is chosen among records of two classes or more, but these have {found}")
-
-
-BY_HASH = "whether a record is core depends on its id and a key alone, not on any other record"
-EVERY_RECORD = "every record is core: nothing was chosen"
 
 
 @dataclass(frozen=True)
@@ -167,11 +183,6 @@ class HashCore:
             raise ValueError(f"a fraction of the records is above 0 and at most 1, not {self.fraction:g}")
         object.__setattr__(self, "key", as_bytes(self.key, "key"))
 
-    @property
-    def sharding(self) -> Sharding:
-        """Which shard each core record is in."""
-        return Sharding(self.shards, as_bytes(self.key, "key"))
-
     def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether records with these ids are core: the first 64 bits of the hash, as a fraction, are below `fraction`.
 
@@ -189,16 +200,15 @@ class HashCore:
         hashes = keyed_hashes(ids, as_bytes(self.key, "key"))
         return np.array([int.from_bytes(value[:8], "big") < bound for value in hashes], dtype=bool)
 
-    def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
-    ) -> Choice:  # fmt: skip
+    def words(self, network: Network) -> Words:
+        """What the choice says, whichever records there are."""
+        because = "whether a record is core depends on its id and a key alone, not on any other record"
+        return Words(because, {"kind": "hash", "fraction": self.fraction, **in_shards(self.shards)})
+
+    def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
         """Choose the core, as `Core.choose` does; nothing but the ids and the classes of the records is looked at."""
         check_classes(dataset)
-        return choice_of(
-            dataset, dataset.ids[self.is_core(dataset.ids)], kind="hash", unconditional=True,
-            depended_on=BY_HASH, fraction=self.fraction, shards=self.shards,
-        )  # fmt: skip
+        return choice_of(dataset, dataset.ids[self.is_core(dataset.ids)], self.words(network), unconditional=True)
 
 
 @dataclass(frozen=True)
@@ -220,11 +230,6 @@ class FullCore:
         object.__setattr__(self, "shards", checked_count(self.shards))
         object.__setattr__(self, "key", as_bytes(self.key, "key"))
 
-    @property
-    def sharding(self) -> Sharding:
-        """Which shard each record is in."""
-        return Sharding(self.shards, as_bytes(self.key, "key"))
-
     def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether records with these ids are core: all are.
 
@@ -240,13 +245,11 @@ class FullCore:
         """
         return np.ones(len(ids), dtype=bool)
 
-    def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
-    ) -> Choice:  # fmt: skip
+    def words(self, network: Network) -> Words:
+        """What the choice says, whichever records there are."""
+        return Words("every record is core: nothing was chosen", {"kind": "full", **in_shards(self.shards)})
+
+    def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
         """Choose all records, as `Core.choose` does."""
         check_classes(dataset)
-        return choice_of(
-            dataset, dataset.ids, kind="full", unconditional=True,
-            depended_on=EVERY_RECORD, shards=self.shards,
-        )  # fmt: skip
+        return choice_of(dataset, dataset.ids, self.words(network), unconditional=True)

@@ -119,8 +119,8 @@ def untrained(shard: NDArray[np.int64], labels: NDArray[np.int64], shards: Itera
 
 def sharding_of(core: object) -> Sharding:
     """How a way to choose the core divides it: as it says, or not at all."""
-    found = getattr(core, "sharding", None)
-    return found if isinstance(found, Sharding) else Sharding()
+    key = getattr(core, "key", None) or getattr(core, "tie_breaker", TIE_BREAKER)
+    return Sharding(getattr(core, "shards", 1), as_bytes(key, "key"))
 
 
 def checked_count(shards: int) -> int:

@@ -2,24 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maxrr.core.choice import Choice, Core, FullCore, HashCore, check_classes, choice_of
+from maxrr.core.choice import Choice, Core, FullCore, HashCore, Words, check_classes, choice_of
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
-from maxrr.data.hashes import value_hashes
-from maxrr.data.table import in_order_of
 from maxrr.errors import DataError
 from maxrr.nets import NoNetwork, split
 from maxrr.nets.inputs import as_tensors, call, each, ready
 from maxrr.nets.seeding import Network, made
-from maxrr.nets.training_function import Training
-from maxrr.progress import Progress
 
 Ids = int | str | Sequence[int | str] | NDArray[Any]
 
@@ -47,11 +42,10 @@ class Frozen:
 
     Parameters
     ----------
-    pretrained_on : Dataset or array, optional
-        The records that the network was trained on, or their ids. Those of them that are fitted are core: a request
-        for one is refused, or approximate under the policy "keep-extractor", because nobody here can train the
-        extractor without it. In a Dataset a record is recognised by its id or by its values. By default none, on the
-        word of whoever gave the network.
+    pretrained_on : array, optional
+        The ids of the records that the network was trained on. Those of them that are fitted are core: a request for
+        one is refused, or approximate under the policy "keep-extractor", because nobody here can train the extractor
+        without it. By default none, on the word of whoever gave the network.
     whole : bool
         Whether a network that looks like a whole classifier is really meant as the extractor. False by default.
 
@@ -61,17 +55,14 @@ class Frozen:
     Frozen(whole=False)
     """
 
-    pretrained_on: Dataset | Ids | None = field(default=None, repr=False)
+    pretrained_on: Ids | None = field(default=None, repr=False)
     whole: bool = False
 
     def __post_init__(self) -> None:
-        if self.pretrained_on is not None and not isinstance(self.pretrained_on, Dataset):
+        if self.pretrained_on is not None:
             object.__setattr__(self, "pretrained_on", as_ids(self.pretrained_on))
 
-    def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
-    ) -> Choice:  # fmt: skip
+    def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
         """Choose the records that the network was trained on, as `Core.choose` does."""
         if not self.whole and looks_whole(network, dataset):
             raise DataError(
@@ -79,11 +70,14 @@ class Frozen:
                 f"each of the {len(np.unique(dataset.labels))} classes: its scores would be taken for features. Cut it "
                 "with maxrr.nets.split(network)[0]; if it is an extractor after all, say Frozen(whole=True)"
             )
-        seen = seen_before(self.pretrained_on, dataset)
-        return Choice(
-            ids=np.sort(dataset.ids[seen]), unconditional=False, details={"kind": "frozen", "k": int(seen.sum())},
-            depended_on=SEEN if self.pretrained_on is not None else word_of(network),
-        )  # fmt: skip
+        words = self.words(network) or Words(SEEN, {"kind": "frozen"})
+        ids = np.intersect1d(ids_among(self.pretrained_on or (), dataset), dataset.ids)
+        return Choice(ids, unconditional=False, depended_on=words.depended_on, details={**words.details, "k": len(ids)})
+
+    def words(self, network: Network) -> Words | None:
+        """What the choice says, whichever records there are; None where it names records."""
+        because = EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED
+        return Words(because, {"kind": "frozen"}) if self.pretrained_on is None else None
 
 
 @dataclass(frozen=True)
@@ -113,13 +107,10 @@ class Adopted:
                 f"a network that was trained elsewhere is one extractor, and its core one shard, not {self.core.shards}"
             )
 
-    def choose(
-        self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
-        device: str | torch.device | None = None, folder: str | Path | None = None, progress: Progress | None = None,
-    ) -> Choice:  # fmt: skip
+    def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
         """Choose the records that the network was trained on, as `Core.choose` does."""
         check_classes(dataset)
-        ids = of_one_kind(np.array(self.trained_on), dataset.ids)
+        ids = ids_among(self.trained_on, dataset)
         missing = ids[~np.isin(ids, dataset.ids)]
         if len(missing):
             raise DataError(
@@ -127,11 +118,9 @@ class Adopted:
                 f"fit, such as {missing[0].item()!r}: bring all of them, or train without them"
             )
         if self.core is None:
-            return choice_of(
-                dataset, ids, kind="adopted", unconditional=False,
-                depended_on=f"the core is the {len(ids):,} records that the caller named: exact given that core",
-            )  # fmt: skip
-        choice = self.core.choose(network, dataset, C=C, recipe=recipe, seed=seed)
+            because = f"the core is the {len(ids):,} records that the caller named: exact given that core"
+            return choice_of(dataset, ids, Words(because, {"kind": "adopted"}), unconditional=False)
+        choice = self.core.choose(network, dataset)
         unseen, others = np.setdiff1d(choice.ids, ids), np.setdiff1d(ids, choice.ids)
         if len(unseen) or len(others):
             found = [
@@ -147,34 +136,12 @@ class Adopted:
         return choice
 
 
-def word_of(network: Network) -> str:
-    """What is believed of a network, or of what made embeddings, that is said to have seen none of the records."""
-    return EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED
-
-
-def seen_before(before: Dataset | Ids | None, dataset: Dataset) -> NDArray[np.bool_]:
-    """Which of these records are among those before, by their ids; by their values, too, where these are known."""
-    if before is None:
-        return np.zeros(len(dataset), dtype=bool)
-    if not isinstance(before, Dataset):
-        return np.isin(dataset.ids, of_one_kind(np.array(before), dataset.ids))
-    seen = np.zeros(len(dataset), dtype=bool)
-    if before.ids.dtype.kind == dataset.ids.dtype.kind:
-        seen |= np.isin(dataset.ids, before.ids)
-    if before.shape == dataset.shape:
-        values = {content.tobytes() for content in value_hashes(in_order_of(dataset.columns, before).inputs)}
-        seen |= np.array([content.tobytes() in values for content in value_hashes(dataset.inputs)], dtype=bool)
-    return seen
-
-
 def seen_elsewhere(core: Core, dataset: Dataset) -> NDArray[Any]:
     """The ids of records that a frozen network was trained on, as its owner says, and that are not among these."""
     before = core.pretrained_on if isinstance(core, Frozen) else None
     if before is None:
         return dataset.ids[:0]
-    if not isinstance(before, Dataset):
-        return np.setdiff1d(of_one_kind(np.array(before), dataset.ids), dataset.ids)
-    return before.ids[~seen_before(dataset, before)]
+    return np.setdiff1d(ids_among(before, dataset), dataset.ids)
 
 
 def rule_of(core: Core) -> Core | None:
@@ -189,9 +156,12 @@ def as_ids(given: Any) -> tuple[Any, ...]:
     return tuple(np.unique(check_identifiers(listed(given), "record ids")).tolist())
 
 
-def of_one_kind(ids: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
-    """Ids, if these are numbers or words as the others are."""
-    if len(ids) and ids.dtype.kind != others.dtype.kind:
+def ids_among(named: Any, dataset: Dataset) -> NDArray[Any]:
+    """Ids that somebody named, if these are numbers or words as those of the records are."""
+    ids, others = np.array(named), dataset.ids
+    if not len(ids):
+        return others[:0]
+    if ids.dtype.kind != others.dtype.kind:
         kinds = {"i": "numbers", "u": "numbers", "U": "words"}
         raise DataError(
             f"the ids of the records that the network was trained on are {kinds.get(ids.dtype.kind, ids.dtype)}, and "

@@ -1,7 +1,7 @@
 """Records known by their ids, never by their row numbers."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,27 +94,6 @@ class Dataset:
         }  # fmt: skip
         for field, value in checked.items():
             object.__setattr__(self, field, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels to another process: of a memory map where it lies, and not its content."""
-        from maxrr.parallel.parcels import Mapped, by_path  # brings SciPy
-
-        state = dict(vars(self))
-        if "_mapped" in state:
-            return {name: value for name, value in state.items() if name != "inputs"}
-        inputs = state.pop("inputs", None)
-        if isinstance(sent := by_path(inputs), Mapped):
-            return state | {"_mapped": sent}
-        return state if inputs is None else state | {"inputs": inputs}
-
-    if not TYPE_CHECKING:  # for which it would have any attribute
-
-        def __getattr__(self, name: str) -> Any:
-            """The inputs of a memory map, opened when they are first asked for: what is wrong is said there."""
-            if name != "inputs" or "_mapped" not in vars(self):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            inputs = vars(self)["inputs"] = vars(self)["_mapped"].opened()
-            return inputs
 
     def __len__(self) -> int:
         return len(self.ids)

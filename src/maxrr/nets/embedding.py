@@ -9,8 +9,7 @@ import copy
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,25 +17,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
-from maxrr.files import write_atomically
-from maxrr.nets.inputs import Inputs, as_tensors, call, device_on, each, ready
+from maxrr.nets.inputs import Inputs, as_tensors, call, chosen_device, each, ready
 from maxrr.nets.seeding import pinned
-from maxrr.parallel import Engine, EngineLike, Ray, Threads, engine_from
-from maxrr.parallel.parcels import by_path, opened
+from maxrr.parallel.engine import Threads
 from maxrr.progress import Progress
-
-T = TypeVar("T")
-Stretch = tuple[int, int]
-"""The number of a first record, and of the one after the last."""
 
 BY_ROUNDING = 1e-5  # of a record's largest feature; float32 rounds to 6e-8, and a deep network adds that up
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
-STRETCH = 64  # blocks that a worker of an engine embeds at a time
 
 
 def embed(
     extractor: nn.Module, dataset: Dataset, *, device: str | torch.device | None = None,
-    out: str | Path | None = None, progress: Progress | None = None, engine: EngineLike = None,
+    progress: Progress | None = None,
 ) -> NDArray[Any]:  # fmt: skip
     """Compute the features of every record.
 
@@ -53,19 +45,13 @@ def embed(
         The records.
     device : optional
         "cpu" or "cuda"; by default CUDA where PyTorch finds it.
-    out : path, optional
-        A `.npy` file to write the features to as they are computed, for features that do not fit in memory.
     progress : optional
         Called with how many records are embedded.
-    engine : optional
-        Where records are embedded, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
-        default on this machine, as for up to 16,384 records on the CPU. On the CPU the features are the same from
-        every engine, on machines of the same kind. Records in a memory map are read from its file.
 
     Returns
     -------
     ndarray of shape (records, d)
-        One row of features per record, in the order of the dataset; with `out`, a memory map of that file.
+        One row of features per record, in the order of the dataset.
 
     Raises
     ------
@@ -73,90 +59,46 @@ def embed(
         The extractor gives no vector per record, or numbers that are not finite, or its features of a record depend on
         the other records of a batch.
     """
-    chosen = engine_from(engine)
-    place, count = device_on(chosen, device), len(dataset)
-    if not count:
+    place = chosen_device(device)
+    if not len(dataset):
         raise ValueError("there are no records to embed")
-    if chosen is not None and worth_sending(chosen, count, place):
-        rows = rows_by(chosen, extractor, dataset, place)
-    else:
-        rows = blocks_of(extractor, dataset.inputs, dataset.ids, place, (0, count))
-    with closing(rows):
-        found = counted(rows, count, progress)
-        return np.concatenate(list(found)) if out is None else stored_as(found, count, Path(out))
+    found: list[NDArray[Any]] = []
+    done = 0
+    with closing(blocks_of(extractor, dataset, place)) as blocks:
+        for rows in blocks:
+            found.append(rows)
+            done += len(rows)
+            if progress is not None:
+                progress("embedding", done, len(dataset))
+    return np.concatenate(found)
 
 
-def stored_as(parts: Iterator[NDArray[Any]], count: int, path: Path) -> NDArray[Any]:
-    """The features of so many records in a `.npy` file, as a memory map of it."""
-
-    def write(file: BinaryIO) -> None:
-        first: NDArray[Any] | None = None
-        for rows in parts:
-            if first is None:
-                first = rows
-                header = {"descr": rows.dtype.str, "fortran_order": False, "shape": (count, rows.shape[1])}
-                np.lib.format.write_array_header_1_0(file, header)
-            if (rows.dtype, rows.shape[1]) != (first.dtype, first.shape[1]):
-                raise ValueError(
-                    f"the extractor gives {first.shape[1]} features of type {first.dtype} for some records, and "
-                    f"{rows.shape[1]} of type {rows.dtype} for others"
-                )
-            file.write(rows.tobytes())
-
-    write_atomically(path, write)
-    stored: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return stored
-
-
-def blocks_of(
-    extractor: nn.Module, inputs: NDArray[Any], ids: NDArray[Any], place: torch.device, stretch: Stretch
-) -> Generator[NDArray[Any]]:  # fmt: skip
-    """The features of a stretch of records that begins where a block does, block by block.
+def blocks_of(extractor: nn.Module, dataset: Dataset, place: torch.device) -> Generator[NDArray[Any]]:
+    """The features of all records, block by block: on the CPU several blocks at once, each by one thread.
 
     Close it: until then PyTorch's settings are pinned.
     """
-    extract, size = block_extractor(extractor, place, ids), BLOCKS[place.type]
+    extract, size = block_extractor(extractor, place, dataset.ids), BLOCKS[place.type]
+    firsts = range(0, len(dataset), size)
 
     def block(first: int) -> NDArray[Any]:
-        features = extract(first, as_tensors(np.asarray(inputs[first : first + size]))).cpu()
+        features = extract(first, as_tensors(np.asarray(dataset.inputs[first : first + size]))).cpu()
         if features.dtype == torch.bfloat16:
             raise ValueError(
                 "the extractor gives features in bfloat16, a type that NumPy lacks: give it float32 layers"
             )
         return features.numpy()
 
-    return in_turn(block, range(*stretch, size), place)
+    def alone(first: int) -> NDArray[Any]:
+        torch.set_num_threads(1)  # PyTorch keeps the number for every thread
+        return block(first)
 
-
-def worth_sending(engine: Engine, count: int, place: torch.device) -> bool:
-    """Whether an engine does it: on graphics processors that of a cluster, otherwise for more than one stretch."""
-    return isinstance(engine, Ray) if place.type == "cuda" else count > STRETCH * BLOCKS["cpu"]
-
-
-def rows_by(engine: Engine, extractor: nn.Module, dataset: Dataset, place: torch.device) -> Generator[NDArray[Any]]:
-    """The features of all records in order, a stretch at a time, by the workers of an engine."""
-    count, size = len(dataset), STRETCH * BLOCKS[place.type]
-    stretches = [(first, min(first + size, count)) for first in range(0, count, size)]
-    network = copy.deepcopy(extractor).cpu()
-    return engine.map(rows_of, stretches, (network, by_path(dataset.inputs), dataset.ids, place.type))
-
-
-def rows_of(stretch: Stretch, given: tuple[nn.Module, Any, NDArray[Any], str]) -> NDArray[Any]:
-    """What a worker does for a stretch, with the extractor, the inputs or where they lie, all ids, and the device."""
-    extractor, inputs, ids, device = given
-    with closing(blocks_of(extractor, opened(inputs), ids, torch.device(device), stretch)) as blocks:
-        return np.concatenate(list(blocks))
-
-
-def embed_on_device(extractor: nn.Module, inputs: Tensor, ids: NDArray[Any]) -> Tensor:
-    """The same features, byte for byte, of records that lie on a device already; they stay there.
-
-    For a hundred extractors that look at the same records, one after the other.
-    """
-    extract, size = block_extractor(extractor, inputs.device, ids), BLOCKS[inputs.device.type]
-    firsts = range(0, len(inputs), size)
-    with closing(in_turn(lambda first: extract(first, inputs[first : first + size]), firsts, inputs.device)) as blocks:
-        return torch.cat(list(blocks)).clone()  # outside of inference mode: a tensor like any other
+    if place.type == "cuda":
+        with full_precision():
+            yield from map(block, firsts)
+    else:
+        with pinned(1), closing(Threads().map(alone, firsts)) as blocks:
+            yield from blocks
 
 
 def block_extractor(
@@ -237,31 +179,6 @@ def with_every_second(part: Tensor, first: int) -> Tensor:
     changed = part.clone()
     changed[1 - first :: 2] = part[first]
     return changed
-
-
-def in_turn(block: Callable[[int], T], firsts: range, device: torch.device) -> Generator[T]:
-    """Blocks in order; on the CPU several are computed at once, but never many more than were asked for."""
-    if device.type == "cuda":
-        with full_precision():
-            yield from map(block, firsts)
-        return
-
-    def alone(first: int) -> T:
-        torch.set_num_threads(1)  # PyTorch keeps the number for every thread
-        return block(first)
-
-    with pinned(1), closing(Threads().map(alone, firsts)) as blocks:
-        yield from blocks
-
-
-def counted(blocks: Iterator[NDArray[Any]], total: int, progress: Progress | None) -> Iterator[NDArray[Any]]:
-    """The blocks, telling how many records have passed."""
-    done = 0
-    for rows in blocks:
-        done += len(rows)
-        if progress is not None:
-            progress("embedding", done, total)
-        yield rows
 
 
 @contextmanager

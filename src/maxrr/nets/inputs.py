@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.data.fields import by_place
-from maxrr.parallel import Engine, Ray
+from maxrr.parallel import Ray
+from maxrr.parallel.engine import Engine
 
 WHITE = 255  # the largest value of a pixel in a byte
 

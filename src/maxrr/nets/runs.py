@@ -29,7 +29,7 @@ from maxrr.nets.run_store import RunStore
 from maxrr.nets.seeding import DRAWS, Network, begin, drawing, pinned, shuffle
 from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
-from maxrr.parallel import Threads
+from maxrr.parallel.engine import Engine, InProcess, Threads
 from maxrr.progress import Progress
 
 
@@ -80,39 +80,31 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
     shown: int = -1
 
-    def seen(self, seed: int, through: int, loss: float, accuracy: float) -> None:
-        """Note how far a run is. Called from whichever thread it is in."""
+    def seen(self, seeds: Sequence[int], through: int, loss: float, accuracy: float) -> None:
+        """Note how far runs are, in whichever thread they are, and show it. Losses that are not known are NaN."""
         with self.lock:
-            self.through[seed], self.numbers[seed] = through, (loss, accuracy)
-
-    def trained(self, seed: int) -> None:
-        """Note that a run is done of which nothing else is known."""
-        with self.lock:
-            self.through[seed] = self.lengths[seed]
+            for seed in seeds:
+                self.through[seed] = through
+                if not math.isnan(loss):
+                    self.numbers[seed] = loss, accuracy
+            self.show()
 
     def finished(self, run: Run) -> None:
-        """Note that a run is done, which went on elsewhere."""
-        if math.isnan(run.loss):
-            self.trained(run.seed)
-        else:
-            self.seen(run.seed, self.lengths[run.seed], run.loss, run.accuracy)
+        """Note that a run is done, and show it."""
+        self.seen([run.seed], self.lengths[run.seed], run.loss, run.accuracy)
 
     def show(self) -> None:
         """Call `progress`, with means over the runs in progress, or at the end over all."""
         total, stored = sum(self.lengths.values()), sum(self.lengths[seed] for seed in self.stored)
-        with self.lock:
-            done = stored + sum(self.through.values())
-            if self.progress is None or done <= self.shown:  # less where memory ran out and a group begins anew
-                return
-            self.shown = done
-            going = [seed for seed, gone in self.through.items() if gone < self.lengths[seed]] or list(self.through)
-            numbers = [self.numbers[seed] for seed in going if seed in self.numbers]
+        done = stored + sum(self.through.values())
+        if self.progress is None or done <= self.shown:  # less where memory ran out and a group begins anew
+            return
+        self.shown = done
+        going = [seed for seed, gone in self.through.items() if gone < self.lengths[seed]] or list(self.through)
+        known = [self.numbers[seed] for seed in going if seed in self.numbers]
+        means = dict(zip(("loss", "accuracy"), np.mean(known, axis=0).tolist(), strict=True)) if known else {}
         what = "training" if len(self.lengths) == 1 else f"training {len(self.lengths)} networks"
-        if numbers:
-            loss, accuracy = (sum(values) / len(values) for values in zip(*numbers, strict=True))
-            self.progress(what, done, total, loss=loss, accuracy=accuracy)
-        else:
-            self.progress(what, done, total)
+        self.progress(what, done, total, **means)
 
 
 GLANCE = 0.2  # seconds between two looks at how far a run is
@@ -127,8 +119,8 @@ def run_side_by_side(
 ) -> Generator[Run]:  # fmt: skip
     """The runs in the order of the seeds, `workers` at a time. When the generator is closed, all of them stop.
 
-    Networks that draw random numbers take them from a source that this whole process shares: there is one worker
-    then, and it works only while the caller waits.
+    Networks that draw random numbers take them from a source that this whole process shares: they are trained in the
+    caller's thread, while it waits.
     """
     stop, recipe = threading.Event(), task.recipe
     assert isinstance(recipe, Recipe)
@@ -140,11 +132,11 @@ def run_side_by_side(
         with drawing(seed, DRAWS) if draws else nullcontext():
             loss, accuracy = fit(
                 network.to(task.device), data.only(rows), recipe, seed, stop,
-                lambda *news: tally.seen(seed, *news),
+                lambda *news: tally.seen([seed], *news),
             )  # fmt: skip
         return task.finish(seed, network, loss, accuracy)
 
-    engine = Threads(workers, 0 if draws else None, tally.show, stop)
+    engine: Engine = InProcess() if draws else Threads(workers, stop)
     with pinned(task.threads), closing(engine.map(run, ((seed, begin(task.network, seed)) for seed in seeds))) as runs:
         yield from runs
 
@@ -222,9 +214,9 @@ def run_in_turn(task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run
             network = task.recipe.train(task.network, seen, seed, task.device, task.threads)
         except DataError as error:
             raise DataError(f"the run with seed {seed}: {error}") from error
-        tally.trained(seed)
-        tally.show()
-        yield task.finish(seed, network, math.nan, math.nan)
+        run = task.finish(seed, network, math.nan, math.nan)
+        tally.finished(run)
+        yield run
 
 
 # Runs that step together on CUDA, as many at a time as its memory holds.
@@ -255,14 +247,9 @@ def run_group(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> 
     networks, recipe = [begin(task.network, seed) for seed in seeds], task.recipe
     assert isinstance(recipe, Recipe)
 
-    def seen(through: int, loss: float, accuracy: float) -> None:
-        for seed in seeds:
-            tally.seen(seed, through, loss, accuracy)
-        tally.show()
-
     stack = stacked.Stack(networks, data, recipe)
     rows = None if task.rows is None else np.stack([task.rows[seed] for seed in seeds])
-    losses, accuracies = stacked.fit(stack, recipe, seeds, seen, rows)
+    losses, accuracies = stacked.fit(stack, recipe, seeds, lambda *news: tally.seen(seeds, *news), rows)
     runs, errors = [], []
     for seed, network, state, loss, accuracy in zip(
         seeds, networks, stack.fitted(), losses, accuracies, strict=True

@@ -24,8 +24,8 @@ from maxrr.nets.run_store import RunStore, content_of, kind_of, run_in
 from maxrr.nets.runs import Tally, Task, run_in_turn, run_side_by_side, run_together
 from maxrr.nets.seeding import Network, begin, checked
 from maxrr.nets.training_function import OwnTraining, Training
-from maxrr.parallel import Engine, EngineLike, cores, engine_from
-from maxrr.parallel.engine import completed, of_seeds
+from maxrr.parallel.engine import Engine, cores
+from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.progress import Progress
 
 TOGETHER = 25  # runs that step together on one graphics processor of a cluster: bytes depend on how many do
@@ -155,8 +155,7 @@ def train_many(
         As in `train`, for all runs together.
     engine : optional
         Where the runs are made, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
-        default on this machine. On the CPU the bytes are the same from every engine, on machines of the same kind. A
-        run that fails does not end the others where there is a folder to store them in.
+        default on this machine. On the CPU the bytes are the same from every engine, on machines of the same kind.
 
     Returns
     -------
@@ -242,30 +241,21 @@ def run_all(
 
 def run_on(engine: Engine, task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
     """The runs that are not on the disk yet, made by the workers of an engine, in the order of the seeds."""
-    ready: dict[int, Run] = {}
-    with closing(as_trained(engine, task, seeds, tally)) as trained:
-        for seed in seeds:
-            while seed not in ready:
-                run = next(trained)
-                ready[run.seed] = run
-            yield ready.pop(seed)
-
-
-def as_trained(engine: Engine, task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
-    """The same as they come, on the disk at once. What has failed is raised last if others are stored."""
-    size = TOGETHER if task.device.type == "cuda" else 1
-    groups = [tuple(seeds[first : first + size]) for first in range(0, len(seeds), size)]
-    known = task.runs is not None
-    done = completed(engine, run_by_worker, groups, replace(task, runs=None), kept=known, purpose=of_seeds)
-    with closing(done):
-        for group, contents in done:
+    groups = groups_for(task.device, seeds)
+    with closing(engine.map(run_by_worker, groups, replace(task, runs=None))) as done:
+        for group, contents in zip(groups, done, strict=True):
             for seed, content in zip(group, contents, strict=True):
                 run = run_in(content, seed, begin(task.network, seed))
                 if task.runs is not None:
                     task.runs.add(run)
                 tally.finished(run)
-                tally.show()
                 yield run
+
+
+def groups_for(device: torch.device, seeds: Sequence[int]) -> list[tuple[int, ...]]:
+    """Divide seeds among workers: one each, or so many as step together on a graphics processor."""
+    size = TOGETHER if device.type == "cuda" else 1
+    return [tuple(seeds[first : first + size]) for first in range(0, len(seeds), size)]
 
 
 def run_by_worker(seeds: Sequence[int], task: Task) -> list[bytes]:

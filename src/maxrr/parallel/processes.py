@@ -1,4 +1,10 @@
-"""Processes with one thread each, for work that holds the interpreter."""
+"""Processes with one thread each, for work that holds the interpreter.
+
+Arrays travel to them in shared memory. A pipe takes an array in hundreds of small pieces, and a busy interpreter lets
+each of them wait. Where the system has memory without a name (Linux), the array is written there once and only its
+address is sent; the memory is freed when the process that made it ends, however it ends. Elsewhere the array itself is
+sent.
+"""
 
 import multiprocessing
 import os
@@ -7,29 +13,20 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import spawn
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from maxrr.errors import WorkerLostError
-from maxrr.parallel import parcels
-from maxrr.parallel.engine import (
-    BLAS,
-    Engine,
-    Finished,
-    R,
-    Results,
-    Shared,
-    T,
-    as_they_finish,
-    cores,
-    in_order,
-    keep_to,
-)
+import numpy as np
+from numpy.typing import NDArray
 
+from maxrr.errors import WorkerLostError
+from maxrr.parallel.engine import BLAS, Engine, R, Results, Shared, T, cores, in_order, keep_to
+
+AHEAD = 2  # items that are taken beyond those being worked on
 BETWEEN = 0.05  # seconds between two interruptions
 LOST = "a worker process ended early; it may have run out of memory"
 STARTING = threading.local()  # whether this thread is starting processes that import no script
@@ -46,94 +43,65 @@ class Processes:
     ----------
     count
         How many processes; by default one per core.
-    ahead
-        How many items are taken beyond those being worked on. More keep workers busy where items are quickly done.
     """
 
     count: int = field(default_factory=cores)
-    ahead: int = 2
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
-        """As `Engine.map`, in worker processes.
+        """Do as `Engine.map`, in worker processes.
 
         Raises
         ------
         WorkerLostError
             A worker ended early; raised in the place of a result.
         """
-        with closing(Workers(self.count, self.ahead)) as workers:
+        with closing(Workers(self.count)) as workers:
             yield from workers.map(function, items, *shared)
-
-    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
-        """As `Engine.as_finished`, in worker processes; one that is lost ends the work on all items."""
-        with closing(Workers(self.count, self.ahead)) as workers:
-            yield from workers.as_finished(function, items, *shared)
 
     @contextmanager
     def kept(self) -> Iterator[Engine]:
-        """An engine whose processes start at once and stay for several maps, until the end of the block.
+        """Start all processes at once, and keep them for several maps until the end of the block.
 
         Yields
         ------
         Engine
             Works as this one.
         """
-        with closing(Workers(self.count, self.ahead)) as workers:
-            workers.start()
+        with closing(Workers(self.count)) as workers:
+            for _ in range(self.count):
+                workers.submit(os.getpid)
             yield workers
 
 
 class Workers:
     """Worker processes, for one map or several."""
 
-    def __init__(self, count: int, ahead: int) -> None:
-        self.count, self.most, self.context = count, count + ahead, Spawn()
+    def __init__(self, count: int) -> None:
+        self.most, self.context = count + AHEAD, Spawn()
         self.pool = ProcessPoolExecutor(count, self.context, initializer=settle_in_with_one_thread)
 
-    def start(self) -> None:
-        """Start all processes; otherwise each starts when there is something to do."""
-        for _ in range(self.count):
-            with without_the_script(), self.context.uninterrupted():
-                self.pool.submit(call, os.getpid)
+    def submit(self, function: Callable[..., R], *arguments: Any) -> Future[R]:
+        """Send a call to a worker; one is started where there is none for it."""
+        with without_the_script(), self.context.uninterrupted():
+            return self.pool.submit(call, function, *arguments)
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
-        """As `Processes.map`."""
-        with self.submitting(function, *shared) as submit:
-            yield from in_order(submit, items, self.most)
+        """Do as `Processes.map`. At the end no item is worked on any more."""
+        packed, under_way = pack(shared), list[Future[R]]()
 
-    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
-        """As `Processes.as_finished`."""
-        with self.submitting(function, *shared) as submit:
-            for number, future in as_they_finish(submit, items, self.most):
-                if isinstance(error := future.exception(), BrokenProcessPool):
-                    raise error
-                yield number, future
-
-    def kept(self) -> AbstractContextManager[Engine]:
-        """These are kept already."""
-        return nullcontext(self)
-
-    @contextmanager
-    def submitting(
-        self, function: Callable[[T, *Shared], R], *shared: *Shared
-    ) -> Iterator[Callable[[T], Future[R]]]:  # fmt: skip
-        """A function that sends an item to a worker. At the end of the block none is worked on any more."""
-        packed, under_way = parcels.pack(shared), list[Future[R]]()
-
-        def submit(item: T) -> Future[R]:
-            sent = parcels.pack(item)
+        def send(item: T) -> Future[R]:
+            sent = pack(item)
             try:
-                with without_the_script(), self.context.uninterrupted():
-                    future: Future[R] = self.pool.submit(call, unpack_and_call, function, sent, packed)
+                future = self.submit(unpack_and_call, function, sent, packed)
             except BaseException:
-                parcels.close(sent)
+                close(sent)
                 raise
-            future.add_done_callback(lambda _: parcels.close(sent))
+            future.add_done_callback(lambda _: close(sent))
             under_way[:] = [*(known for known in under_way if not known.done()), future]
             return future
 
         try:
-            yield submit
+            yield from in_order(send, items, self.most)
         except BrokenProcessPool as error:
             raise WorkerLostError(LOST) from error
         except BaseException:  # closed, interrupted, or an item failed: nobody waits for the others
@@ -141,7 +109,7 @@ class Workers:
             raise
         finally:
             wait(under_way)
-            parcels.close(packed)
+            close(packed)
 
     def close(self) -> None:
         """Let the processes end."""
@@ -299,7 +267,7 @@ def call(function: Callable[..., R], *arguments: Any) -> R:
 
 def unpack_and_call(function: Callable[..., R], item: Any, shared: Any) -> R:
     """The work on one item."""
-    return function(parcels.unpack(item), *parcels.unpack(shared))
+    return function(unpack(item), *unpack(shared))
 
 
 def end_with_the_parent() -> None:
@@ -312,3 +280,63 @@ def end_with_the_parent() -> None:
             os._exit(1)
 
         threading.Thread(target=watch, daemon=True).start()
+
+
+# Arrays on their way
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """An array on its way to another process of the same user."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    sender: int
+    descriptor: int
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "Parcel":
+        """Pack an array. Close the parcel when the other process has opened it."""
+        descriptor = os.memfd_create("maxrr")
+        try:
+            with open(descriptor, "wb", closefd=False) as memory:
+                memory.write(np.ascontiguousarray(array).data)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(array.shape, array.dtype, os.getpid(), descriptor)
+
+    def opened(self) -> NDArray[Any]:
+        """Return the array, in the process that it was sent to."""
+        return np.asarray(np.memmap(f"/proc/{self.sender}/fd/{self.descriptor}", self.dtype, "r", shape=self.shape))
+
+
+def pack(value: Any) -> Any:
+    """Make a value ready to be sent: arrays become parcels, also those in a tuple."""
+    if type(value) is tuple:
+        packed: tuple[Any, ...] = ()
+        try:
+            for part in value:
+                packed += (pack(part),)
+        except BaseException:
+            close(packed)
+            raise
+        return packed
+    fits = isinstance(value, np.ndarray) and value.size > 0 and not value.dtype.hasobject
+    return Parcel.of(value) if fits and hasattr(os, "memfd_create") else value
+
+
+def unpack(packed: Any) -> Any:
+    """Return what was packed, in the process that it was sent to."""
+    if type(packed) is tuple:
+        return tuple(map(unpack, packed))
+    return packed.opened() if isinstance(packed, Parcel) else packed
+
+
+def close(packed: Any) -> None:
+    """Let go of the memory of what was packed, in the process that packed it."""
+    if type(packed) is tuple:
+        for part in packed:
+            close(part)
+    elif isinstance(packed, Parcel):
+        os.close(packed.descriptor)

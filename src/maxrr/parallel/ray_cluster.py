@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster, of many machines or of this one.
+"""Workers of a Ray cluster, of many machines or of this one; and engines by name, as the shell takes them.
 
 Shared inputs are put into Ray's object store once, and every node fetches them once. A worker or node that is lost
 costs the items that it worked on: these are given to others. Ray itself is an extra, `pip install maxrr[ray]`.
@@ -13,33 +13,25 @@ import socket
 import sys
 import threading
 import time
+import tomllib
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from maxrr.errors import EngineError, WorkerLostError
-from maxrr.parallel.engine import (
-    BLAS,
-    Engine,
-    Finished,
-    R,
-    Results,
-    Shared,
-    T,
-    as_they_finish,
-    cores,
-    in_order,
-    keep_to,
-)
-from maxrr.parallel.processes import comes_back
+from maxrr.files import from_plain
+from maxrr.parallel.engine import BLAS, Engine, R, Results, Shared, T, cores, in_order, keep_to
+from maxrr.parallel.processes import Processes, comes_back
 
 MISSING = "Ray is not installed here: pip install 'maxrr[ray]', or leave the engine out to work on this machine"
 UNSENDABLE = "something cannot be sent to workers (locks, open files, generators cannot):"
+RETRIES = 3  # how often an item is given to another worker when its worker is lost
 REACH = 10.0  # seconds for a cluster to take a connection
 PATIENCE = 2.0  # seconds for work that is interrupted, to end by itself
 AGAIN = 1.0  # seconds until it is ended by force again
@@ -67,32 +59,20 @@ class Ray:
         How many cores the work on an item takes.
     gpus
         How many graphics processors it takes; 0.25 lets four items share one.
-    ahead
-        How many items are taken beyond those being worked on; by default as many as are worked on.
-    retries
-        How often an item is given to another worker when its worker is lost.
-    runtime_env
-        What Ray should bring to every node, such as `{"working_dir": "code"}`, as Ray has it: all of that
-        folder is copied.
     """
 
     address: str | None = None
     cpus: float = 1
     gpus: float = 0
-    ahead: int | None = None
-    retries: int = 3
-    runtime_env: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
             raise ValueError(f"an item takes some part of a processor, not cpus={self.cpus}, gpus={self.gpus}")
         if self.address == "local":
             raise ValueError("a cluster of this machine is Ray() without an address")
-        if self.retries < 0 or (self.ahead is not None and self.ahead < 0):
-            raise ValueError(f"ahead and retries are 0 or more, not {self.ahead} and {self.retries}")
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
-        """As `Engine.map`, on the cluster.
+        """Do as `Engine.map`, on the cluster.
 
         Raises
         ------
@@ -101,17 +81,12 @@ class Ray:
         ModuleNotFoundError
             Ray is not installed.
         """
-        with self._submitting(function, shared) as (submit, most):
-            yield from in_order(submit, items, most)
-
-    def as_finished(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Finished[R]:
-        """As `Engine.as_finished`, on the cluster; an item whose workers were lost has a `WorkerLostError`."""
-        with self._submitting(function, shared) as (submit, most):
-            yield from as_they_finish(submit, items, most)
+        with CONNECTION.open(self) as ray, closing(Sender(self, ray, function, shared)) as sender:
+            yield from in_order(sender.send, items, 2 * slots(ray, self))
 
     @contextmanager
     def kept(self) -> Iterator[Engine]:
-        """As `Engine.kept`: the connection stays, and a cluster of this machine goes on.
+        """Keep the connection, and a cluster of this machine, for several maps until the end of the block.
 
         Yields
         ------
@@ -121,22 +96,13 @@ class Ray:
         with CONNECTION.open(self):
             yield self
 
-    @contextmanager
-    def _submitting(
-        self, function: Callable[..., R], shared: tuple[Any, ...]
-    ) -> Iterator[tuple[Callable[[T], Future[R]], int]]:  # fmt: skip
-        """A function that sends an item to a worker, and how many may be under way."""
-        with CONNECTION.open(self) as ray, closing(Sender(self, ray, function, shared)) as sender:
-            at_once = slots(ray, self)
-            yield sender.send, at_once + (at_once if self.ahead is None else self.ahead)
-
 
 class Sender:
     """Sends items to workers, and knows which are under way."""
 
     def __init__(self, engine: Ray, ray: Any, function: Callable[..., Any], shared: tuple[Any, ...]) -> None:
-        self.ray, self.retries, self.sent = ray, engine.retries, 0
-        self.task = ray.remote(num_cpus=engine.cpus, num_gpus=engine.gpus, max_retries=engine.retries)(call)
+        self.ray, self.sent = ray, 0
+        self.task = ray.remote(num_cpus=engine.cpus, num_gpus=engine.gpus, max_retries=RETRIES)(call)
         try:
             self.common = ray.put((function, shared, versions(), engine.cpus))
         except ModuleNotFoundError as error:  # where the cluster's own client unpacks it first
@@ -189,8 +155,8 @@ class Sender:
         if isinstance(error, kinds.RaySystemError) and "No module named" in said:
             return lacking(said)
         if isinstance(error, kinds.WorkerCrashedError | kinds.NodeDiedError | kinds.OutOfMemoryError):
-            times = "once" if self.retries == 0 else f"{self.retries + 1} times"
-            return WorkerLostError(f"{item}: its worker was lost {times}; it may have run out of memory ({said})")
+            lost = f"its worker was lost {RETRIES + 1} times; it may have run out of memory ({said})"
+            return WorkerLostError(f"{item}: {lost}")
         return EngineError(f"{item}: {type(error).__name__}: {said}")
 
     def close(self) -> None:
@@ -206,70 +172,35 @@ class Sender:
                 return
 
 
-@dataclass(eq=False)
-class Session:
-    """A connection of this process to a cluster."""
-
-    address: str | None
-    runtime_env: Mapping[str, Any] | None
-    users: int = 0
-    ended: threading.Event = field(default_factory=threading.Event)
-
-    def begin(self, engine: Ray) -> Any:
-        """The module `ray`, connected. On Linux a cluster ends with the thread that started it: one is kept for it."""
-        if threading.current_thread() is threading.main_thread():
-            return connected(engine)
-        found = Future[Any]()
-
-        def stay() -> None:
-            try:
-                found.set_result(connected(engine))
-            except BaseException as error:
-                found.set_exception(error)
-                return
-            self.ended.wait()
-
-        threading.Thread(target=stay, name="maxrr-ray", daemon=True).start()
-        return found.result()
-
-
 class Connection:
     """The connection of this process, shared by all that use it at the same time, or somebody else's."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a generator that is collected meanwhile may close in the same thread
-        self.ours: Session | None = None
+        self.users, self.ours, self.address = 0, False, ""
 
     @contextmanager
     def open(self, engine: Ray) -> Iterator[Any]:
-        """The module `ray`, connected."""
+        """Connect where nobody has, and give the module `ray`; the last of our users disconnects."""
         with self.lock:
             ray = sys.modules.get("ray")
             if ray is None or not ray.is_initialized():
-                self.ours = Session(engine.address, engine.runtime_env)
-                try:
-                    ray = self.ours.begin(engine)
-                except BaseException:
-                    self.ours = None
-                    raise
-            session = self.ours or Session(None, None)
-            for name in ("address", "runtime_env"):
-                wanted = getattr(engine, name)
-                if wanted is not None and wanted != getattr(session, name):
-                    raise ValueError(
-                        f"Ray is connected already, and not with {name}={wanted!r}: leave that out, or call "
-                        "ray.shutdown() first"
-                    )
-            session.users += 1
+                ray = connected(engine)
+                self.users, self.ours, self.address = 0, True, engine.address
+            elif engine.address not in (None, self.address if self.ours else None):
+                raise ValueError(
+                    f"Ray is connected already, and not with address={engine.address!r}: leave that out, or call "
+                    "ray.shutdown() first"
+                )
+            self.users += 1
         try:
             yield ray
         finally:
             with self.lock:
-                session.users -= 1
-                if session.users == 0 and session is self.ours:
-                    self.ours = None
+                self.users -= 1
+                if self.users == 0 and self.ours:
+                    self.ours = False
                     ray.shutdown()
-                    session.ended.set()
 
 
 CONNECTION = Connection()
@@ -278,8 +209,8 @@ CONNECTION = Connection()
 def lacking(said: str) -> EngineError:
     """What to do about a module that a node does not have."""
     return EngineError(
-        f"{said} on a node of the cluster: install it on all nodes, or let Ray bring it, as in "
-        "Ray(runtime_env={'working_dir': 'code'})"
+        f"{said} on a node of the cluster: install it on all nodes, or let Ray bring it: call "
+        "ray.init(…, runtime_env={'working_dir': 'code'}) first"
     )
 
 
@@ -313,7 +244,7 @@ def connected(engine: Ray) -> Any:
 
     Ray reads whether it should ask for a token when it is first imported, and gives it to the processes that it starts.
     """
-    common = {"runtime_env": dict(engine.runtime_env or {}), "log_to_driver": False, "logging_level": "warning"}
+    common = {"log_to_driver": False, "logging_level": "warning"}
     named = engine.address or os.environ.get("RAY_ADDRESS")
     if named:
         ray = imported()
@@ -379,6 +310,48 @@ def named(item: Any) -> str:
     parts = item if isinstance(item, tuple | list) else (item,)
     plain = all(isinstance(part, int | float | str) for part in parts)
     return f", {item!r:.80}" if plain else ""
+
+
+LOCAL = "local"
+CHOICES = (
+    "'local', 'ray' for the cluster that $RAY_ADDRESS names or else one of this machine, its address as in "
+    "'ray://host:10001', or a .toml file with address, cpus and gpus"
+)
+
+EngineLike = Engine | str | Path | None
+"""An engine, or what `engine_from` makes one from."""
+
+
+def engine_from(said: EngineLike) -> Engine | None:
+    """Find the engine that somebody asks for; None stands for this machine, as each work likes best.
+
+    >>> engine_from("local") is None, engine_from("ray://head:10001")
+    (True, Ray(address='ray://head:10001', cpus=1, gpus=0))
+    """
+    if said is None or said == LOCAL:
+        return None
+    if not isinstance(said, str | Path):
+        if not callable(getattr(said, "map", None)):
+            raise ValueError(f"an engine is {CHOICES}, or an engine of maxrr.parallel, not {said!r:.80}")
+        return said
+    if said == "ray":
+        return Ray()
+    if str(said).startswith("ray://"):
+        return Ray(str(said))
+    if Path(said).suffix != ".toml":
+        raise ValueError(f"an engine is {CHOICES}, not {str(said)!r}")
+    try:
+        return from_plain(Ray, tomllib.loads(Path(said).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{said}: {error}; an engine is {CHOICES}") from None
+
+
+@contextmanager
+def working_on(said: EngineLike) -> Iterator[Engine | None]:
+    """Give the engine that `engine_from` finds, whose workers stay for all that is done in the block."""
+    engine = engine_from(said)
+    with engine.kept() if isinstance(engine, Processes | Ray) else nullcontext(engine) as kept:
+        yield kept
 
 
 # In the workers

@@ -14,7 +14,6 @@ __all__ = [
     "Influence",
     "LinearSVM",
     "PlattScaling",
-    "Work",
     "fit_platt",
     "influential_in",
 ]
@@ -24,14 +23,12 @@ if typing.TYPE_CHECKING:
     from maxrr.svm.calibration import PlattScaling, fit_platt
     from maxrr.svm.certificate import EXACT, FORM, Certificate
     from maxrr.svm.estimator import ConvergenceError, FlatHeadWarning, LinearSVM
-    from maxrr.svm.heads import Work
     from maxrr.svm.influence import Influence, influential_in
 else:  # a certificate or the form of bytes needs no solver
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "arrays": ("Array",),
         "calibration": ("PlattScaling", "fit_platt"),
         "certificate": ("EXACT", "Certificate", "FORM"),
-        "heads": ("Work",),
         "estimator": ("ConvergenceError", "FlatHeadWarning", "LinearSVM"),
         "influence": ("Influence", "influential_in"),
     })  # fmt: skip

@@ -1,19 +1,13 @@
-"""One source for NumPy arrays and torch tensors: the few bridges that the array API standard leaves open."""
+"""Samples as NumPy arrays, or as torch tensors on a graphics processor: the few operations that both need."""
 
+import sys
 from collections import deque
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtrs
 
-from maxrr.parallel import Threads
-
-try:
-    import array_api_compat as compat
-except ImportError:  # scikit-learn carries a copy, and where only the field's basics are installed that one serves
-    from sklearn.externals import array_api_compat as compat  # type: ignore[no-redef]
+from maxrr.parallel.engine import Threads
 
 
 class Array(Protocol):
@@ -37,7 +31,7 @@ class Array(Protocol):
 
 
 AnyArray = Any
-"""An `Array` inside the solver, unchecked: NumPy and PyTorch declare no type for what the array API has in common."""
+"""An `Array` inside the solver, unchecked."""
 
 LONGEST = 1e100  # of samples
 SMALLEST = 1e-100  # features below this in size count as zero
@@ -51,17 +45,10 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def namespace(*arrays: AnyArray) -> Any:
-    """The array API namespace that all `arrays` belong to."""
-    return compat.array_namespace(*arrays)
-
-
-def is_numpy(array: AnyArray) -> bool:
-    return bool(compat.is_numpy_array(array))
-
-
 def is_torch(array: AnyArray) -> bool:
-    return bool(compat.is_torch_array(array))
+    """Tell a tensor of torch from other arrays, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
 
 
 def on_accelerator(array: AnyArray) -> bool:
@@ -71,16 +58,12 @@ def on_accelerator(array: AnyArray) -> bool:
 
 def to_numpy(array: AnyArray) -> NDArray[Any]:
     """The same numbers in main memory."""
-    if is_torch(array):
-        return np.asarray(array.detach().cpu())
-    return np.asarray(array)
+    return np.asarray(array.detach().cpu() if is_torch(array) else array)
 
 
 def like(values: NDArray[Any], reference: AnyArray) -> AnyArray:
     """`values` as an array of the kind and on the device of `reference`."""
-    if is_numpy(reference):
-        return values
-    return namespace(reference).asarray(values, device=compat.device(reference))
+    return sys.modules["torch"].as_tensor(values, device=reference.device) if is_torch(reference) else values
 
 
 def is_narrow(X: AnyArray) -> bool:
@@ -96,15 +79,15 @@ def blocks(X: AnyArray) -> list[slice]:
 
 def wide(X: AnyArray) -> AnyArray:
     """The same numbers in float64."""
-    return np.asarray(X, dtype=np.float64) if is_numpy(X) else X.double()
+    return X.double() if is_torch(X) else np.asarray(X, dtype=np.float64)
 
 
 def times(X: AnyArray, weights: AnyArray) -> AnyArray:
     """X @ weights, for a vector or one column per head."""
+    if is_torch(X):
+        return joined([wide(X[rows]) @ weights for rows in blocks(X)])
     if not is_narrow(X):
         return X @ weights
-    if not is_numpy(X):
-        return namespace(X).concat([wide(X[rows]) @ weights for rows in blocks(X)])
     found = np.empty((len(X), *weights.shape[1:]))
 
     def product(rows: slice) -> None:
@@ -114,28 +97,9 @@ def times(X: AnyArray, weights: AnyArray) -> AnyArray:
     return found
 
 
-def combined(multipliers: AnyArray, X: AnyArray) -> AnyArray:
-    """multipliers @ X."""
-    if not is_narrow(X):
-        return multipliers @ X
-    if not is_numpy(X):
-        return sum(multipliers[rows] @ wide(X[rows]) for rows in blocks(X))
-    total = np.zeros(X.shape[1])
-    for part in Threads().map(lambda rows: multipliers[rows] @ wide(X[rows]), blocks(X)):
-        total += part
-    return total
-
-
-def rows(X: AnyArray, positions: Ints) -> AnyArray:
-    """The rows of `X` at `positions`, on the device of `X`."""
-    if is_numpy(X):
-        return X[positions]
-    return namespace(X).take(X, like(positions, X), axis=0)
-
-
-def written(places: Ints) -> Ints | slice:
-    """The same places, to be written to: a single one as a slice, which takes a third of the time."""
-    return slice(places[0], places[0] + 1) if len(places) == 1 and places[0] >= 0 else places
+def joined(parts: list[AnyArray]) -> AnyArray:
+    """All rows of some arrays of one kind."""
+    return sys.modules["torch"].cat(parts) if is_torch(parts[0]) else np.concatenate(parts)
 
 
 def marked(places: Ints, count: int) -> Bools:
@@ -147,20 +111,13 @@ def marked(places: Ints, count: int) -> Bools:
 
 def any_among(places: Ints, among: Ints) -> bool:
     """Whether one of these samples is among others, which are sorted."""
-    if len(places) != 1:
-        return bool(located(places, among)[1].any())
-    at = among.searchsorted(places[0])
-    return bool(at < len(among) and among[at] == places[0])
+    return bool(located(places, among)[1].any())
 
 
 def without(places: Ints, among: Ints, *alongside: Floats) -> tuple[AnyArray, ...]:
     """Samples, which are sorted, without those at some places; and what is known of each, without theirs."""
     at, here = located(places, among)
-    gone = at[here]
-    if len(gone) != 1:
-        return tuple(np.delete(array, gone) for array in (among, *alongside))
-    first = int(gone[0])  # joined in a third of the time
-    return tuple(np.concatenate([array[:first], array[first + 1 :]]) for array in (among, *alongside))
+    return tuple(np.delete(array, at[here]) for array in (among, *alongside))
 
 
 def located(places: Ints, among: Ints) -> tuple[Ints, Bools]:
@@ -169,60 +126,3 @@ def located(places: Ints, among: Ints) -> tuple[Ints, Bools]:
         return np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=bool)
     at = np.minimum(np.searchsorted(among, places), len(among) - 1)
     return at, among[at] == places
-
-
-def solve_positive(matrix: AnyArray, ridge: float, right: AnyArray) -> AnyArray:
-    """Solve (matrix + ridge·I) x = right for a positive semidefinite matrix, which is overwritten."""
-    if not is_numpy(matrix):
-        matrix.diagonal().add_(ridge)
-        return namespace(matrix).linalg.solve(matrix, right)
-    matrix.flat[:: len(matrix) + 1] += ridge
-    try:
-        upper = np.linalg.cholesky(matrix).T  # unlike LAPACK called through SciPy, it lets other threads go on
-    except np.linalg.LinAlgError:  # not quite positive, by rounding
-        return np.linalg.lstsq(matrix, right)[0]
-    return dtrtrs(upper, dtrtrs(upper, right, trans=1)[0])[0]
-
-
-# A device beside the processor: which one was asked for, and how much of its memory may be used.
-
-
-SHARE = 0.8  # of the device's memory that is free
-
-
-@dataclass(frozen=True)
-class Device:
-    """Where products are done with samples that are in main memory."""
-
-    name: str
-    budget: int | None = None  # bytes; None stands for a share of what is free
-
-    def room(self) -> int:
-        """How many bytes may be used there now."""
-        if self.budget is not None:
-            return self.budget
-        import torch
-
-        free, _ = torch.cuda.mem_get_info(self.name)
-        unused = torch.cuda.memory_reserved(self.name) - torch.cuda.memory_allocated(self.name)
-        return int(SHARE * (free + unused))
-
-
-def asked_for(device: object) -> Device | None:
-    """The device that a caller names; None for the processor."""
-    if device is None or str(device) == "cpu":
-        return None
-    import torch
-
-    try:
-        kind = torch.device(str(device)).type
-    except RuntimeError:
-        kind = ""
-    if kind != "cuda":
-        raise ValueError(f"device must be None, 'cpu' or 'cuda', not {str(device)!r}")
-    if not torch.cuda.is_available():
-        raise ValueError(
-            f"device={str(device)!r} was asked for, but PyTorch finds no CUDA device here: leave `device` out, which "
-            "gives the same bytes, or install a PyTorch built for CUDA"
-        )
-    return Device(str(device))

@@ -1,7 +1,6 @@
 """`LinearSVM`: an exact linear SVM that can forget samples, in scikit-learn's conventions."""
 
 import copy
-import os
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Self
@@ -12,32 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import validate_data
 
-from maxrr.parallel import EngineLike, working_on
 from maxrr.progress import Progress
-from maxrr.svm import heads_elsewhere, validation
-from maxrr.svm.arrays import (
-    AnyArray,
-    Array,
-    Bools,
-    Floats,
-    Ints,
-    asked_for,
-    is_numpy,
-    is_torch,
-    like,
-    on_accelerator,
-    times,
-    to_numpy,
-    written,
-)
+from maxrr.svm import validation
+from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.checkpoint import Checkpoint
-from maxrr.svm.heads import Solution, Work, heads_needed, moved, solve
+from maxrr.svm.heads import Solution, Work, moved, solve
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 MOST_NAMED = 5  # classes in a warning
-TENSORS = ("torch.float16", "torch.float32", "torch.float64")  # that are arrays of NumPy, too
 ERASED = ("X", "lengths", "exponents", "codes")  # what is known of samples and overwritten, beside their penalties
 
 
@@ -90,10 +72,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     their weights in any order, byte for byte wherever the certificate is `decided`. A pickle of it holds the samples,
     too: what is forgotten later stays in that file.
 
-    Samples may be NumPy arrays or torch tensors, on any device. Weights are always NumPy arrays: what is published is
-    the exact solution, rounded, and depends on nothing else. Numbers smaller than 1e-100 in size count as zero.
-    Samples are kept in float64; a NumPy array that would take more than half a GiB in it stays in float16 or float32,
-    and is read in blocks, as a memory map is. What is computed is the same.
+    Samples may be NumPy arrays or torch tensors. Those on a graphics processor stay there, and it does the work where
+    heads are solved from scratch. Weights are always NumPy arrays: what is published is the exact solution, rounded,
+    and depends on nothing else. Numbers smaller than 1e-100 in size count as zero. Samples are kept in float64; a NumPy
+    array that would take more than half a GiB in it stays in float16 or float32, and is read in blocks, as a memory map
+    is. What is computed is the same.
 
     Parameters
     ----------
@@ -111,12 +94,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Whether to keep a copy of the samples, as by default. Without, the estimator works on the array that it was
         given, where it can: `forget` then overwrites rows of yours, and nobody else may change them. For samples that
         are in memory once, or in a writable memory map.
-    device : str or torch.device, optional
-        "cuda" for a graphics processor that does the products with samples in main memory: NumPy arrays, memory maps or
-        tensors there, which stay there. While heads are solved from scratch a copy of the samples is on the device if
-        it has room for that; otherwise they are sent in blocks, and no more than four fifths of the memory that is
-        free there are used. By default, or for "cpu", the processor does the work. Tensors that are on a device are
-        worked on there, whatever this says. The bytes are the same.
 
     Attributes
     ----------
@@ -134,14 +111,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         The dual variables of those samples, in the same order, each from 0 to its Cᵢ.
     support_ : ndarray
         Rows of the samples that are influential in any head.
-    rows_ : ndarray
-        Rows of the samples that have not been forgotten.
-    held_ : tuple of (ndarray, ndarray)
-        `rows_`, and the features of these samples.
-    sample_weight_ : ndarray
-        The weights of these samples as they were given, 1 where none were.
-    work_ : Work
-        What the last `fit`, `forget` or `insert` cost.
 
     Examples
     --------
@@ -153,21 +122,18 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, C: float = 1.0, *, unsolved: str = "raise", class_weight: ClassWeight | None = None, copy_X: bool = True,
-        device: object = None,
+        self, C: float = 1.0, *, unsolved: str = "raise", class_weight: ClassWeight | None = None, copy_X: bool = True
     ) -> None:  # fmt: skip
         self.C = C
         self.unsolved = unsolved
         self.class_weight = class_weight
         self.copy_X = copy_X
-        self.device = device
 
     # What callers do
 
     def fit(
         self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None,
-        checkpoint: str | os.PathLike[str] | None = None, progress: Progress | None = None,
-        coef_init: ArrayLike | None = None, intercept_init: ArrayLike | None = None, engine: EngineLike = None,
+        progress: Progress | None = None,
     ) -> Self:  # fmt: skip
         """Solve every head from scratch.
 
@@ -180,21 +146,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         sample_weight
             One weight per sample, finite and not negative; by default 1. A sample of weight k counts as k samples, and
             one of weight zero not at all: it has a row number, and can be forgotten, but shapes nothing.
-        checkpoint
-            A folder for heads that are solved, where there are hundreds. A fit that was interrupted is called again
-            with the same folder and goes on from there: heads are solved in groups, and at most one group is lost.
-            What is in the folder is not believed, but proved again. It is empty when the fit is done.
         progress
             Called with "heads", how many are solved and how many there are, after every group.
-        coef_init, intercept_init
-            Weights and biases to begin with, as `coef_` and `intercept_` have them: from near the solution
-            it is found sooner, and from a bad start later. The solution is the same. Not used where they are further
-            from it than zeros can be, or where a device does the work.
-        engine
-            Where heads are solved, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
-            default on this machine, as always where a device does the work. Each worker solves those of some classes,
-            and needs all samples; without `copy_X` those of a large memory map are read from its file, which all nodes
-            must see. Weights are the same from every engine.
 
         Returns
         -------
@@ -216,29 +169,16 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         C, class_weight = validation.penalty(self.C), validation.class_weights(self.class_weight)
         if self.unsolved not in ("raise", "warn"):
             raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
-        device = None if on_accelerator(X) else asked_for(self.device)
-        given = X if device is None else in_main_memory(X)
-        features = validation.features(given, self, as_it_is=device is not None)
+        features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
         weights = validation.sample_weights(sample_weight, len(features))
         classes, codes = validation.classes(labels, weights)
         warn_of_strangers(class_weight, classes)
         penalties = weigh(C, class_weight, labels.tolist(), weights)
         kept = features if not self.copy_X and validation.can_keep(features) else validation.owned(features, X)
-        samples = Samples(
-            kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties, device=device
-        )  # fmt: skip
-        store = None if checkpoint is None else Checkpoint(checkpoint)
-        near = validation.beginning(coef_init, intercept_init, heads_needed(samples), features.shape[1])
-        with working_on(engine) as chosen:
-            if chosen is None or not is_numpy(kept) or device is not None or len(heads_needed(samples)) == 1:
-                solution = solve(samples, store, progress, near)
-            else:  # samples that are on a device, or worked on there, are this machine's
-                solution = heads_elsewhere.solve(samples, chosen, classes.tolist(), store, progress, near)
-        found = FittedState(C, class_weight, classes, solution)
+        samples = Samples(kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties)
+        found = FittedState(C, class_weight, classes, solve(samples, progress))
         self._check(found)
-        if store is not None:
-            store.clear()
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
         self._state = found
         return self
@@ -268,13 +208,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         ValueError
             A row is unknown, repeated or already forgotten, or fewer than two classes would be left.
         """
-        after = self.without(rows)
+        after = self._without(rows)
         after._make_writable()
         self._state = after._state
-        self.erase()
+        self._erase()
         return self.certificate_
 
-    def without(self, rows: ArrayLike) -> Self:
+    def _without(self, rows: ArrayLike) -> Self:
         """A model as `forget` leaves it, with the samples' contents still in memory; this one stays as it is.
 
         Both models share their memory: once the new one is told to `erase`, the old one can no longer be used.
@@ -298,11 +238,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         left = moved(remaining, fitted.solution, positions)
         found = FittedState(fitted.C, fitted.class_weight, fitted.classes, left)
         after = self._with(found)
-        if not after.has_heads_of(self) or self.unsolved != "raise":  # or they were checked
+        if not after._has_heads_of(self) or self.unsolved != "raise":  # or they were checked
             self._check(found)
         return after
 
-    def erase(self, rows: ArrayLike | None = None) -> None:
+    def _erase(self, rows: ArrayLike | None = None) -> None:
         """Overwrite the contents of samples in memory. An interrupted erasure is finished by the next one.
 
         Parameters
@@ -312,12 +252,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         samples = self._fitted.solution.samples
         gone = np.flatnonzero(~samples.held & (samples.codes >= 0)) if rows is None else validation.row_numbers(rows)
-        places = written(gone)
-        samples.X[places if isinstance(places, slice) else like(places, samples.X)] = 0.0
-        samples.lengths[places] = 0.0
-        samples.exponents[places] = 0
-        samples.penalties.erase(places)
-        samples.codes[places] = -1  # last: it says that the rest is erased
+        samples.X[like(gone, samples.X)] = 0.0
+        samples.lengths[gone] = 0.0
+        samples.exponents[gone] = 0
+        samples.penalties.erase(gone)
+        samples.codes[gone] = -1  # last: it says that the rest is erased
 
     def insert(
         self, X: Array | ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None
@@ -346,11 +285,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             A head could not be solved, unless `unsolved` is "warn". Nothing is added then.
         """
         self._make_writable()
-        self.erase()  # what an interrupted request may have left
-        self._state = self.with_more(X, y, sample_weight=sample_weight)._state
+        self._erase()  # what an interrupted request may have left
+        self._state = self._with_more(X, y, sample_weight=sample_weight)._state
         return self.certificate_
 
-    def with_more(
+    def _with_more(
         self, X: Array | ArrayLike, y: ArrayLike, *, instead_of: ArrayLike = (), sample_weight: ArrayLike | None = None
     ) -> Self:
         """A model as `insert` leaves it, and `forget` before that; this one stays as it is.
@@ -388,7 +327,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self._check(found)
         return self._with(found)
 
-    def decision_function(self, X: Array | ArrayLike) -> Array:
+    def decision_function(self, X: Array | ArrayLike) -> Floats:
         """Scores w·x + b: how sure each head is that a sample is of its class.
 
         Parameters
@@ -398,13 +337,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        Array
-            Samples × heads; with two classes one score per sample, positive for the second class. A torch tensor on
-            the device of `X` if that is one, otherwise a NumPy array.
+        ndarray
+            Samples × heads; with two classes one score per sample, positive for the second class.
         """
         scores = scores_by(self._fitted, self._checked(X))
-        wanted: Array = scores[:, 0] if scores.shape[1] == 1 else scores
-        return wanted
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Array | ArrayLike) -> NDArray[Any]:
         """The class with the largest score, and of several the first.
@@ -422,8 +359,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         features, fitted = self._checked(X), self._fitted
         step = max(1, SCORED_BYTES // (8 * len(fitted.solution.heads)))
         codes = [
-            chosen_by(to_numpy(scores_by(fitted, features[first : first + step])))
-            for first in range(0, len(features), step)
+            chosen_by(scores_by(fitted, features[first : first + step])) for first in range(0, len(features), step)
         ]
         return np.asarray(fitted.present[np.concatenate(codes)])
 
@@ -466,7 +402,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def support_(self) -> Ints:
         return np.unique(np.concatenate([head.influential for head in self._fitted.solution.heads]))
 
-    def influential_among(self, rows: Ints) -> tuple[Bools, int]:
+    def _influential_among(self, rows: Ints) -> tuple[Bools, int]:
         """Which of some samples shape a head. Costs no more for many samples than for few.
 
         Parameters
@@ -481,7 +417,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         return self._fitted.solution.influential(rows)
 
-    def has_heads_of(self, other: "LinearSVM") -> bool:
+    def _has_heads_of(self, other: "LinearSVM") -> bool:
         """Whether the heads are those of another model, certificates included: then nothing has moved them.
 
         Parameters
@@ -502,14 +438,10 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         )
 
     @property
-    def rows_(self) -> Ints:
+    def _rows(self) -> Ints:
         return np.flatnonzero(self._fitted.solution.samples.held)
 
-    @property
-    def held_(self) -> tuple[Ints, Floats]:
-        return self.rows_, self._fitted.solution.samples.rows(self.rows_)
-
-    def features_of(self, rows: Ints) -> NDArray[Any]:
+    def _features_of(self, rows: Ints) -> NDArray[Any]:
         """The features of some samples, in the type in which they are kept.
 
         Parameters
@@ -522,9 +454,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         ndarray
             Samples × features, in main memory.
         """
-        return to_numpy(self._fitted.solution.samples.on_device(rows))
+        return to_numpy(self._fitted.solution.samples.as_kept(rows))
 
-    def scores_of(self, rows: Ints) -> Floats:
+    def _scores_of(self, rows: Ints) -> Floats:
         """The scores of some samples, as of `decision_function`.
 
         Parameters
@@ -540,29 +472,27 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         rows, heads = validation.row_numbers(rows), len(self._fitted.solution.heads)
         step = max(1, SCORED_BYTES // (8 * self.n_features_in_))
         parts = (rows[first : first + step] for first in range(0, len(rows), step))
-        scores = [to_numpy(self.decision_function(self.features_of(part))) for part in parts]
+        scores = [self.decision_function(self._features_of(part)) for part in parts]
         return np.concatenate(scores) if scores else np.empty((0, heads) if heads > 1 else 0)
 
     @property
-    def sample_weight_(self) -> Floats:
-        return self._fitted.solution.samples.penalties.weights[self.rows_]
+    def _sample_weight(self) -> Floats:
+        return self._fitted.solution.samples.penalties.weights[self._rows]
 
     @property
-    def work_(self) -> Work:
+    def _work(self) -> Work:
         return self._fitted.solution.work
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickles and copies hold.
 
-        No screens, which know what was near the margin before the last requests; and no device, which may not be there
-        when the pickle is read: requests are then left to the processor.
+        No screens, which know what was near the margin before the last requests.
         """
         state = dict(super().__getstate__())
         fitted = state.get("_state")
         if fitted is not None:
             heads = tuple(replace(head, screen=None) for head in fitted.solution.heads)
-            samples = replace(fitted.solution.samples, device=None)
-            state["_state"] = replace(fitted, solution=replace(fitted.solution, heads=heads, samples=samples))
+            state["_state"] = replace(fitted, solution=replace(fitted.solution, heads=heads))
         return state
 
     def __copy__(self) -> Self:
@@ -612,7 +542,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         if np.any(samples.held & (samples.codes < 0)):
             raise ValueError("samples of this model were erased by another that shares them: it can no longer change")
         arrays = {name: getattr(samples, name) for name in ERASED}
-        fixed = [name for name, array in arrays.items() if is_numpy(array) and not array.flags.writeable]
+        fixed = [name for name, array in arrays.items() if not is_torch(array) and not array.flags.writeable]
         if fixed:
             copies = {name: arrays[name].copy() for name in fixed}
             self._state = self._on(replace(samples, penalties=samples.penalties.copied(), **copies))._state
@@ -632,18 +562,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             warnings.warn(flat_message(flat, found.classes), FlatHeadWarning, stacklevel=3)
 
 
-def in_main_memory(X: Array | ArrayLike) -> Array | ArrayLike:
-    """Samples for a device: dense floats in a tensor are shared with an array of NumPy."""
-    if is_torch(X) and str(X.layout) == "torch.strided" and str(X.dtype) in TENSORS:  # type: ignore[union-attr]
-        return to_numpy(X)
-    return X
-
-
-def scores_by(fitted: FittedState, features: AnyArray) -> AnyArray:
+def scores_by(fitted: FittedState, features: AnyArray) -> Floats:
     """Samples × heads."""
     heads = fitted.solution.heads
     weights, biases = np.stack([head.w for head in heads], axis=1), np.array([head.b for head in heads])
-    return times(features, like(weights, features)) + like(biases, features)
+    return to_numpy(times(features, like(weights, features))) + biases
 
 
 def chosen_by(scores: Floats) -> Ints:

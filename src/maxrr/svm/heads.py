@@ -3,7 +3,6 @@
 Everything here returns a new `Solution` and changes nothing: the old one can still be used.
 """
 
-import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -12,14 +11,14 @@ from typing import TypeVar
 import numpy as np
 
 from maxrr.once import once
-from maxrr.parallel import Engine, InProcess, Processes, Threads, cores
+from maxrr.parallel import Processes
+from maxrr.parallel.engine import Engine, InProcess, Threads, cores
 from maxrr.progress import Progress
-from maxrr.svm.arrays import Bools, Floats, Ints, any_among, is_numpy, located, on_accelerator, without
-from maxrr.svm.checkpoint import Checkpoint
+from maxrr.svm.arrays import Bools, Floats, Ints, any_among, located, on_accelerator, without
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.search.bands import WIDTH, Band, band_around, settle
-from maxrr.svm.search.start import NOWHERE, Guess, Near, start_heads
+from maxrr.svm.search.start import Guess, start_heads
 from maxrr.svm.search.working_set import REACH, refine
 
 Class = TypeVar("Class")
@@ -49,13 +48,10 @@ class Work:
         a graphics processor of updates by many samples.
     passes
         Products of all samples with the weights of one head or more.
-    rows_touched
-        Rows of the features that were read, each counted every time.
     """
 
     cold_solves: int = 0
     passes: int = 0
-    rows_touched: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,73 +98,49 @@ def heads_needed(samples: Samples) -> list[int]:
     return list(with_a_head(samples.present))
 
 
-def solve(
-    samples: Samples, checkpoint: Checkpoint | None = None, progress: Progress | None = None, near: Near = NOWHERE
-) -> Solution:  # fmt: skip
-    """Every head from scratch, or from where the caller says, or from where an interrupted fit has left it."""
+def solve(samples: Samples, progress: Progress | None = None) -> Solution:
+    """Solve every head from scratch."""
     samples = samples.counting()
-    needed = heads_needed(samples)
-    there = brought(samples, needed)
-    ready: dict[int, Head] = {}
-    cold = 0
-    with engine_for(there, len(needed)) as engine:
-        for classes in groups(there, needed):
-            left = [] if checkpoint is None else left_in(checkpoint, there, classes)
-            found, fresh = solve_group(there, classes, left, engine, near)
-            if checkpoint is not None:
-                for positive in fresh:
-                    checkpoint.save(found[positive])
-            ready.update(found)
-            cold += len(fresh)
+    heads = from_scratch(samples, heads_needed(samples), progress)
+    return Solution(samples, tuple(heads), Work(len(heads), samples.counter.passes))
+
+
+def from_scratch(samples: Samples, classes: list[int], progress: Progress | None = None) -> list[Head]:
+    """Solve these heads, in groups; on a graphics processor from where it can bring them."""
+    size, found = group_size(samples), list[Head]()
+    with engine_for(samples, len(classes)) as engine:
+        for first in range(0, len(classes), size):
+            some = classes[first : first + size]
+            if on_accelerator(samples.X):
+                from maxrr.svm.cuda import start as start_cuda  # brings torch
+
+                found += from_guess(samples, some, start_cuda.guess_run(samples, some), engine)
+            else:
+                found += refine(samples, start_heads(samples, some, engine), engine)
             if progress is not None:
-                progress("heads", len(ready), len(needed))
-    return Solution(samples, tuple(ready[positive] for positive in needed), work_of(samples, cold_solves=cold))
+                progress("heads", len(found), len(classes))
+    return found
 
 
-def left_in(checkpoint: Checkpoint, samples: Samples, classes: list[int]) -> list[Head]:
-    """Those of these heads that an interrupted fit has left, not proved yet."""
-    read = [checkpoint.load(positive, samples.X.shape[1], samples.alive) for positive in classes]
-    return [head for head in read if head is not None]
-
-
-def solve_group(
-    samples: Samples, classes: list[int], left: list[Head], engine: Engine, near: Near = NOWHERE
-) -> tuple[dict[int, Head], list[int]]:  # fmt: skip
-    """Heads that are solved together: those that were left from before proved again, others from scratch, and which."""
-    proved = settle(samples, bands_around(samples, [(head, None) for head in left]), engine)
-    found = {head.positive: head for head in proved if head is not None and head.certificate.solved}
-    missing = [positive for positive in classes if positive not in found]
-    if missing:
-        found |= {head.positive: head for head in from_scratch(samples, missing, engine, near)}
-    return found, missing
-
-
-def groups(samples: Samples, classes: list[int]) -> list[list[int]]:
-    """Heads that are solved together."""
-    size = group_size(samples)
-    return [classes[first : first + size] for first in range(0, len(classes), size)]
+def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
+    """Solve these heads from a guess, or without it where it has led them astray."""
+    settled = settle(samples, guess.bands(samples, classes, Threads()), engine)
+    heads = {head.positive: head for head in settled if head is not None and head.certificate.solved}
+    astray = [positive for positive in classes if positive not in heads]
+    if astray:
+        here, threads = samples.in_main_memory(), Threads()
+        heads |= {head.positive: head for head in refine(here, start_heads(here, astray, threads), threads)}
+    return [heads[positive] for positive in classes]
 
 
 def group_size(samples: Samples) -> int:
     """So many heads that they share a pass, and no more than memory is meant for."""
     X = samples.X
-    meant = DEVICE_GROUP_BYTES if with_device(samples) else max(GROUP_BYTES, math.prod(X.shape) * X.itemsize // 4)
-    most = len(X) if with_device(samples) else MOST_TOGETHER
+    if on_accelerator(X):
+        meant, most = DEVICE_GROUP_BYTES, len(X)
+    else:
+        meant, most = max(GROUP_BYTES, X.size * X.itemsize // 4), MOST_TOGETHER
     return max(cores(), min(most, meant // (BYTES_PER_SAMPLE * len(X))))
-
-
-def with_device(samples: Samples) -> bool:
-    """Whether a device of its own works on these samples, wherever they are."""
-    return samples.device is not None or on_accelerator(samples.X)
-
-
-def brought(samples: Samples, classes: list[int]) -> Samples:
-    """The samples on the device that works on them while these heads are solved, if it has room for that."""
-    if samples.device is None:
-        return samples
-    from maxrr.svm.cuda import streamed_start  # brings torch, which arrays of NumPy do without
-
-    return streamed_start.brought(samples, min(group_size(samples), len(classes)))
 
 
 def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
@@ -177,55 +149,9 @@ def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
     What a graphics processor leaves to do is small steps, which hold the interpreter, and little data: for much of it,
     processes.
     """
-    if with_device(samples) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
+    if on_accelerator(samples.X) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
         return Processes(min(cores(), heads)).kept()
-    return nullcontext(threads_for(samples))
-
-
-def threads_for(samples: Samples) -> Engine:
-    """Threads for several heads, unless the samples' own library has some."""
-    several = is_numpy(samples.X) or on_accelerator(samples.X)
-    return Threads() if several and cores() > 1 else InProcess()
-
-
-def from_scratch(samples: Samples, classes: list[int], engine: Engine, near: Near = NOWHERE) -> list[Head]:
-    """These heads, solved; on a graphics processor from where it can bring them."""
-    if not with_device(samples):
-        heads = refine(samples, start_heads(samples, classes, engine, near), engine)
-        return with_failed(samples, classes, heads, engine) if near else heads
-    from maxrr.svm.cuda import start as start_cuda
-    from maxrr.svm.cuda import streamed_start
-
-    guess = (streamed_start if samples.device is not None else start_cuda).guess_run(samples, classes)
-    if guess is None:
-        return refine(samples, start_heads(samples, classes, engine), engine)
-    bands = guess.bands(samples, classes, Threads())
-    found: list[Head | None] = list(settle(samples, bands, engine))
-    failed = [number for number, head in enumerate(found) if head is None or not head.certificate.solved]
-    if failed:
-        others = from_guess(samples, [classes[number] for number in failed], guess.only(failed), Threads())
-        for number, head in zip(failed, others, strict=True):
-            found[number] = head
-    return [head for head in found if head is not None]
-
-
-def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
-    """These heads, solved from a guess, or without it where it has led them astray."""
-    return with_failed(samples, classes, refine(samples, guess.trials(samples, classes), engine), engine)
-
-
-def with_failed(
-    samples: Samples, classes: list[int], found: Sequence[Head | None], engine: Engine
-) -> list[Head]:  # fmt: skip
-    """All heads, those that are not solved from scratch."""
-    heads = dict(zip(classes, found, strict=True))
-    failed = [positive for positive, head in heads.items() if head is None or not head.certificate.solved]
-    if failed:
-        for head in refine(samples, start_heads(samples, failed, engine), engine):
-            before = heads[head.positive]
-            if before is None or head.certificate.relative_gap < before.certificate.relative_gap:
-                heads[head.positive] = head
-    return [head for head in heads.values() if head is not None]
+    return nullcontext(Threads() if cores() > 1 else InProcess())
 
 
 def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | None:
@@ -267,37 +193,30 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
                 certificate = with_longest(head.certificate, samples)
                 ready[positive] = head if certificate == head.certificate else replace(head, certificate=certificate)
     near = [(head, change) for head, change in affected if change.count <= MOST_CHANGED]
-    small_steps = nullcontext(threads_for(samples) if samples.X.shape[1] >= WIDE else InProcess())
-    with engine_for(samples, len(near)) if with_device(samples) and len(near) > FEW else small_steps as engine:
+    on_device = on_accelerator(samples.X)
+    large = samples.X.shape[1] >= WIDE if not on_device else len(near) > FEW
+    with engine_for(samples, len(near)) if large else nullcontext(InProcess()) as engine:
         for part in pieces(samples, near):
             for found in settle(samples, bands_around(samples, part), engine):
                 if found is not None and found.certificate.solved:
                     ready[found.positive] = found
-    others = [head for head, _ in affected if head.positive not in ready and not with_device(samples)]
+    others = [head for head, _ in affected if head.positive not in ready and not on_device]
     for piece in pieces(samples, others):
         for head in refine(samples, resume(samples, piece), engine):
             if head.certificate.solved:
                 ready[head.positive] = head
     unknown = [positive for positive in needed if positive not in ready]
     if unknown:
-        there = brought(samples, unknown)
-        with engine_for(there, len(unknown)) as engine:
-            for classes in groups(there, unknown):
-                ready.update({found.positive: found for found in from_scratch(there, classes, engine)})
+        ready |= {found.positive: found for found in from_scratch(samples, unknown)}
     heads = tuple(ready[positive] for positive in needed)
-    return Solution(samples, heads, work_of(samples, len(unknown)))
+    return Solution(samples, heads, Work(len(unknown), samples.counter.passes))
 
 
 def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
-    """Heads that are moved together, as `groups`; their bands have to fit into memory, too."""
+    """Heads that are moved together, as those in `from_scratch`; their bands have to fit into memory, too."""
     features = samples.X.shape[1]
     size = max(cores(), min(group_size(samples), BANDS_BYTES // (8 * MANY * (features + 1) * features)))
     return [heads[first : first + size] for first in range(0, len(heads), size)]
-
-
-def work_of(samples: Samples, cold_solves: int) -> Work:
-    """What was counted."""
-    return Work(cold_solves, samples.counter.passes, samples.counter.rows)
 
 
 def mirror_head(known: dict[int, Head], positive: int, before: Samples) -> Head | None:
@@ -357,11 +276,11 @@ def margins_at(samples: Samples, heads: list[Head]) -> list[Floats]:
     ]
 
 
-def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change | None]]) -> list[Band]:
+def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change]]) -> list[Band]:
     """Bands for heads that were solved for almost these samples.
 
-    What a head that was read from a file says about samples is not relied on: it has no screen, and all samples are
-    looked at when it is solved. The same goes for one that has lost most of those that its screen knew.
+    A head that was read from a file has no screen, and all samples are looked at when it is solved. The same goes for
+    one that has lost most of those that its screen knew.
     """
     few = min(kept(samples.X.shape[1]), int(np.count_nonzero(samples.alive))) // 2
     unseen = [head for head, _ in heads if head.screen is None or len(head.screen.places) < few]

@@ -16,7 +16,10 @@ from operator import length_hint
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxrr.parallel import Engine, EngineLike, InProcess, Processes, WorkerLostError, engine_from
+from maxrr.errors import WorkerLostError
+from maxrr.parallel import Processes
+from maxrr.parallel.engine import Engine, InProcess
+from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
@@ -167,11 +170,11 @@ def begin_runs(
     checked = [features_or_error(X, blank) for X in group]
     correct = [X for X in checked if not isinstance(X, ValueError)]
     guesses = iter(guess_on_device(correct, masked(blank, mask)))
-    for X, features in zip(group, checked, strict=True):
+    for features in checked:
         if isinstance(features, ValueError):
             yield features, None
         else:
-            yield in_memory(X, features), next(guesses)
+            yield to_numpy(features), next(guesses)
 
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
@@ -204,11 +207,6 @@ def guess_on_device(features: list[AnyArray], blank: Samples) -> list[Guess | No
     return [next(found) if together(X, blank) else None for X in features]
 
 
-def in_memory(X: AnyArray, features: AnyArray) -> AnyArray:
-    """What is sent to a worker: float32 as it is, half as much and the same numbers."""
-    return to_numpy(X if str(X.dtype) == "torch.float32" else features) if is_torch(X) else X
-
-
 def check_length(features: AnyArray, blank: Samples) -> None:
     if len(features) != len(blank.codes):
         raise ValueError(f"X has {len(features)} samples, but y has {len(blank.codes)} labels")
@@ -232,7 +230,7 @@ def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) 
         if len(samples.present) < 2:
             raise ValueError("an SVM needs samples of two classes, and the mask leaves fewer")
         if guess is None:
-            heads = from_scratch(samples, heads_needed(samples), InProcess())
+            heads = from_scratch(samples, heads_needed(samples))
         else:
             heads = from_guess(samples, heads_needed(samples), guess, InProcess())
     except ValueError as error:

@@ -13,14 +13,12 @@ from maxrr.svm.arrays import (
     SMALLEST_PENALTY,
     AnyArray,
     Bools,
-    Device,
     Floats,
     Ints,
     any_among,
+    joined,
     like,
     located,
-    namespace,
-    rows,
     times,
     to_numpy,
     wide,
@@ -203,10 +201,9 @@ PART_BYTES = 1 << 23  # of samples in float64 that are fetched at a time where t
 
 @dataclass
 class Counter:
-    """How much of the data was fetched."""
+    """How often all samples were looked at."""
 
     passes: int = 0
-    rows: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +233,6 @@ class Samples:
 
     Where these are a part of all samples, `base` sums up samples inside the margin of the head that they are for: those
     of its `places`, and all that are not among these samples. The others are taken to be outside.
-
-    Where X is in main memory, a `device` may be given that does the products with it.
     """
 
     X: AnyArray
@@ -249,7 +244,6 @@ class Samples:
     counter: Counter = field(default_factory=Counter, compare=False)
     base: InsideSum | None = None
     base_exponent: int = NO_EXPONENT  # the largest among samples that are in `base` alone
-    device: Device | None = None
 
     @once
     def alive(self) -> Bools:
@@ -299,32 +293,25 @@ class Samples:
     def scores(self, weights: Floats) -> Floats:
         """X @ weights (d × heads): one pass over the data."""
         self.counter.passes += 1
-        self.counter.rows += len(self.codes)
-        if self.device is not None:
-            from maxrr.svm.cuda import streaming  # brings torch
-
-            return streaming.scores(self.X, weights, self.device)
         return to_numpy(times(self.X, like(weights, self.X)))
 
-    def everything(self) -> AnyArray:
-        """All features, where and as they are."""
-        self.counter.rows += len(self.codes)
-        return self.X
+    def in_main_memory(self) -> "Samples":
+        """The same samples, with features in main memory."""
+        return replace(self, X=to_numpy(self.X))
 
-    def on_device(self, positions: Ints) -> AnyArray:
-        """Some samples' features, where and as X is."""
-        self.counter.rows += len(positions)
-        return rows(self.X, positions)
+    def as_kept(self, positions: Ints) -> AnyArray:
+        """Some samples' features, in the type and on the device of X."""
+        return self.X[like(positions, self.X)]
 
     def rows(self, positions: Ints) -> Floats:
         """Some samples' features in main memory, in float64."""
-        found: Floats = wide(to_numpy(self.on_device(positions)))
+        found: Floats = wide(to_numpy(self.as_kept(positions)))
         return found
 
     def scores_at(self, positions: Ints, w: Floats) -> Floats:
         """x·w for some samples, a part of them at a time."""
         there = like(w, self.X)
-        parts = [to_numpy(times(self.on_device(positions[part]), there)) for part in self.parts(positions)]
+        parts = [to_numpy(times(self.as_kept(positions[part]), there)) for part in self.parts(positions)]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def combined(self, positions: Ints, multipliers: Floats) -> Floats:
@@ -359,13 +346,12 @@ class Samples:
     def followed_by(self, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints, penalties: Penalties) -> "Samples":
         """These samples and others; `sizes` are lengths and exponents of the others."""
         return Samples(
-            namespace(self.X).concat([self.X, X]),
+            joined([self.X, X]),
             np.concatenate([self.lengths, sizes[0]]),
             np.concatenate([self.exponents, sizes[1]]),
             np.concatenate([self.codes, codes]),
             np.concatenate([self.held, np.ones(len(codes), dtype=bool)]),
             self.penalties.followed_by(penalties),
-            device=self.device,
         )
 
 

@@ -25,7 +25,6 @@ from maxrr.svm.arrays import (
     blocks,
     is_narrow,
     is_torch,
-    namespace,
     on_accelerator,
     to_numpy,
     wide,
@@ -84,50 +83,41 @@ def sample_weights(given: ArrayLike | None, count: int) -> Floats:
     return found + 0.0  # no negative zeros
 
 
-def features(X: AnyArray, estimator: object, as_it_is: bool = False) -> AnyArray:
-    """X as a finite float64 matrix of the kind it came in; large ones, and those on a device, keep a narrower type.
+def features(X: AnyArray, estimator: object) -> AnyArray:
+    """X as a finite float64 matrix in main memory; large ones, and those on a device, stay as they are.
 
-    As it is: an array of NumPy in the type that it has, whatever its size.
+    A tensor on a device stays there if it is of float16 or float32, too.
     """
     if issparse(X):
         raise ValueError(f"sparse matrices are not supported: {DENSE.format('X.toarray()')}")
     if hasattr(X, "__len__") and len(X) == 0:
         raise ValueError("X has 0 samples, and at least 1 is needed")
-    if is_large(X) or (as_it_is and is_matrix(X)):
-        return check_large(X)
-    if not is_torch(X):
-        return check_array(X, dtype=np.float64, estimator=estimator, input_name="X")
-    xp = namespace(X)
+    if is_torch(X):
+        X = floats_in(X)
+    if on_accelerator(X) or is_large(X):
+        for part in blocks(X):  # a memory map is never loaded whole
+            if not (X[part].isfinite() if is_torch(X) else np.isfinite(X[part])).all():
+                raise ValueError("X contains NaN or infinity")
+        return X if is_torch(X) else np.asarray(X)
+    return check_array(X, dtype=np.float64, estimator=estimator, input_name="X")
+
+
+def floats_in(X: AnyArray) -> AnyArray:
+    """A dense tensor as a matrix of floats: on a device as it is, otherwise as float64 of NumPy."""
     if str(X.layout) != "torch.strided":
         raise ValueError(f"sparse tensors are not supported: {DENSE.format('X.to_dense()')}")
-    if xp.isdtype(X.dtype, "complex floating"):
+    if X.is_complex():
         raise ValueError("Complex data not supported")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have samples and features, but its shape is {tuple(X.shape)}")
-    tensor = X.detach()
-    if not (on_accelerator(X) and X.dtype in (xp.float16, xp.float32)):  # which stay as they are
-        tensor = xp.astype(tensor, xp.float64)
-    if not all(bool(xp.all(xp.isfinite(tensor[part]))) for part in blocks(tensor)):
-        raise ValueError("X contains NaN or infinity")
-    return tensor
+    if not on_accelerator(X):
+        return to_numpy(X.double())
+    return X.detach() if str(X.dtype) in ("torch.float16", "torch.float32") else X.detach().double()
 
 
 def is_large(X: AnyArray) -> bool:
     """Whether this is a matrix of floats that would take much memory in float64."""
-    return is_matrix(X) and 8 * X.size > LARGE
-
-
-def is_matrix(X: AnyArray) -> bool:
-    """Whether this is a matrix of floats as it is, with something in it."""
-    return isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and X.size > 0
-
-
-def check_large(X: AnyArray) -> AnyArray:
-    """The matrix itself, looked at in blocks: a memory map is never loaded whole."""
-    for part in blocks(X):
-        if not np.isfinite(X[part]).all():
-            raise ValueError("X contains NaN or infinity")
-    return np.asarray(X)
+    return isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and 8 * X.size > LARGE
 
 
 def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
@@ -171,27 +161,6 @@ def row_numbers(given: ArrayLike) -> Ints:
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"rows must be row numbers, which are integers, and not such as {plain(array.flat[0])!r}")
     return np.atleast_1d(array).astype(np.int64)
-
-
-def beginning(
-    coef: ArrayLike | None, intercept: ArrayLike | None, classes: list[int], dimension: int
-) -> dict[int, tuple[Floats, float]]:  # fmt: skip
-    """Weights and bias to begin with, for each of the classes that have a head; none where none are given."""
-    if coef is None or intercept is None:
-        if coef is None and intercept is None:
-            return {}
-        raise ValueError("coef_init and intercept_init are given together")
-    if np.iscomplexobj(coef) or np.iscomplexobj(intercept):
-        raise ValueError("coef_init and intercept_init are real numbers")
-    w, b = np.array(coef, dtype=np.float64), np.array(intercept, dtype=np.float64)
-    if w.shape != (len(classes), dimension) or b.shape != (len(classes),):
-        raise ValueError(
-            f"coef_init is {len(classes)} × {dimension} numbers and intercept_init {len(classes)}, one for each head, "
-            f"not {w.shape} and {b.shape}"
-        )
-    if not (np.isfinite(w).all() and np.isfinite(b).all()):
-        raise ValueError("coef_init and intercept_init are finite numbers")
-    return {positive: (w[number], float(b[number])) for number, positive in enumerate(classes)}
 
 
 def rows(given: ArrayLike, alive: Bools | Flags) -> Ints:
@@ -249,7 +218,7 @@ def sizes(X: AnyArray) -> tuple[Floats, Ints]:
 
 def lengths(X: AnyArray) -> Floats:
     """The Euclidean length of every row, if that leaves room for arithmetic."""
-    found = by_row(X, lambda rows: namespace(rows).linalg.vector_norm(rows, axis=1))
+    found = by_row(X, lambda rows: rows.norm(dim=1) if is_torch(rows) else np.linalg.norm(rows, axis=1))
     if not np.max(found) <= LONGEST:
         raise ValueError(f"X has values beyond {LONGEST:.0e}, whose squares overflow: scale the features to about 1")
     return found
@@ -257,7 +226,7 @@ def lengths(X: AnyArray) -> Floats:
 
 def exponents(X: AnyArray) -> Ints:
     """For every row the least c with all its numbers below 2^c in size."""
-    largest = by_row(X, lambda rows: namespace(rows).max(namespace(rows).abs(rows), axis=1))
+    largest = by_row(X, lambda rows: abs(rows).amax(1) if is_torch(rows) else abs(rows).max(1))
     return np.where(largest > 0.0, np.frexp(largest)[1], NO_EXPONENT).astype(np.int64)
 
 
@@ -271,7 +240,7 @@ def as_narrow(X: AnyArray, known: AnyArray) -> AnyArray:
     if not is_narrow(known):
         return X
     with np.errstate(over="ignore"):
-        narrow = namespace(X).astype(X, known.dtype)
+        narrow = X.to(known.dtype) if is_torch(X) else X.astype(known.dtype)
     return narrow if bool((narrow == X).all()) else X
 
 

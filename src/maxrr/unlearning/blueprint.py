@@ -28,11 +28,11 @@ from maxrr.nets.naming import with_outputs
 from maxrr.nets.seeding import Network, begin, made
 from maxrr.nets.training import train_apart, train_by, train_once
 from maxrr.nets.training_function import OwnTraining, Training
-from maxrr.parallel import Engine, EngineLike, Ray, cores, working_on
+from maxrr.parallel.engine import Engine, cores
+from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
-from maxrr.svm.search.start import Weights
 from maxrr.unlearning import flat_heads
 from maxrr.unlearning.conditions import DECIDE_EACH
 
@@ -242,33 +242,18 @@ class Blueprint:
             return False
         return Environment.here(here, self.threads) == self.environment
 
-    def embed(
-        self, extractor: nn.Module, records: Dataset, progress: Progress | None = None, engine: Engine | None = None
-    ) -> NDArray[Any]:  # fmt: skip
-        """The records' features. Where the records are embeddings, these very arrays.
-
-        An engine is for models that embed on the CPU: it must not give other bytes than later requests will.
-        """
+    def embed(self, extractor: nn.Module, records: Dataset, progress: Progress | None = None) -> NDArray[Any]:
+        """The records' features. Where the records are embeddings, these very arrays."""
         if self.embeddings:
             return records.inputs
-        place = chosen_device(self.device)
-        on_cpu = place.type == "cpu" and not (isinstance(engine, Ray) and engine.gpus)
-        return embed(extractor, records, device=place, progress=progress, engine=engine if on_cpu else None)
+        return embed(extractor, records, device=self.device, progress=progress)
 
-    def fit_heads(
-        self, features: NDArray[Any], records: Dataset, progress: Progress | None = None, near: Weights | None = None,
-        engine: Engine | None = None,
-    ) -> LinearSVM:  # fmt: skip
-        """The heads, fitted on the features of these records; from these weights and biases, if there are some.
-
-        Whoever takes them over warns of flat ones.
-        """
-        w, b = near or (None, None)
+    def fit_heads(self, features: NDArray[Any], records: Dataset, progress: Progress | None = None) -> LinearSVM:
+        """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
         with flat_heads.quietly():
             return LinearSVM(C=self.C, copy_X=not self.embeddings).fit(
-                features, records.labels, sample_weight=self.weights_of(records), progress=progress, coef_init=w,
-                intercept_init=b, engine=engine,
-            )  # fmt: skip
+                features, records.labels, sample_weight=self.weights_of(records), progress=progress
+            )
 
     def check_weights(self, records: Dataset) -> None:
         """Refuse records that count more or less than heads can be solved with."""

@@ -149,7 +149,7 @@ class Bundle:
         """A copy of what a model is."""
         rows = fitted.in_order()
         ids = fitted.records.ids[rows]
-        features = wide(fitted.heads.features_of(rows[:0] if fitted.blueprint.embeddings else rows))
+        features = wide(fitted.heads._features_of(rows[:0] if fitted.blueprint.embeddings else rows))
         return cls(
             codec.facts_of(fitted, codec.network_facts(fitted.blueprint.network)),
             *copy.deepcopy((fitted.blueprint, fitted.choice)), fitted.head_classes, ids, fitted.late.array(),

@@ -28,7 +28,7 @@ from maxrr.nets.probe import check_comes_back
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.nets.training import warm_up
 from maxrr.nets.training_function import OwnTraining, Training, TrainingFunction
-from maxrr.parallel import EngineLike, working_on
+from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning import flat_heads
@@ -142,7 +142,7 @@ class Parameters:
             choosing = core or self.core
             choice = choosing.choose(
                 network, dataset, C=self.C, recipe=recipe, seed=self.seed, device=self.device, folder=folder,
-                progress=progress, **({"engine": engine} if isinstance(choosing, FrequencyCore) else {}),
+                progress=progress, engine=engine,
             )  # fmt: skip
             choice = knowing_others(copy.deepcopy(choice), self.core, dataset, before)  # own rules may keep theirs
             untrained = blueprint.untrained(dataset, choice, range(blueprint.sharding.count))
@@ -162,9 +162,9 @@ class Parameters:
             clock.append(time.perf_counter())
             left = left_in(extractor, self.core, before)
             choice = replace(choice, ids=still_as_seen(choice.ids, left, key))
-            features = blueprint.embed(extractor, records, progress, engine)
+            features = blueprint.embed(extractor, records, progress)
             clock.append(time.perf_counter())
-            heads = blueprint.fit_heads(features, records, progress, engine=engine)
+            heads = blueprint.fit_heads(features, records, progress)
             clock.append(time.perf_counter())
         durations = Durations.measured(
             np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import torch
 
-from maxrr.parallel import EngineLike
+from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import FORM
 from maxrr.svm.problem import changed
@@ -125,10 +125,10 @@ def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
         for ids in (before.late, before.waiting):
             ids.erase(leaving)
     if plan.action is Action.erase:
-        after.heads.erase(gone)
+        after.heads._erase(gone)
     else:
-        after.heads.erase()
-        before.heads.erase(plan.request.rows)
+        after.heads._erase()
+        before.heads._erase(plan.request.rows)
     after.records.erase()
     if not same_rows:
         former.erase()

@@ -20,7 +20,7 @@ from maxrr.errors import Refused, WorkspaceError
 from maxrr.nets import NoNetwork, Recipe
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
-from maxrr.parallel import EngineLike
+from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.unlearning.aliases import Ids, Inputs, Labels

@@ -17,7 +17,6 @@ from maxrr.data.arrays import take
 from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hashes
 from maxrr.errors import DataError
 from maxrr.once import once
-from maxrr.svm.arrays import written
 from maxrr.svm.problem import Flags, changed
 from maxrr.unlearning.classes import Classes, without_name
 from maxrr.unlearning.indexes import Indexes, print_of, prints_of, prints_of_values
@@ -308,7 +307,7 @@ class HeldRecords:
             self.indexes.erase_few(gone.tolist(), self._print)
         else:
             self.indexes.erase(gone, self._prints)
-        rows = written(gone)
+        rows = gone
         for array in (self.inputs, self.labels, self.hashes, self.contents, self.weights):
             if array is not None:
                 array[rows] = 0

@@ -22,15 +22,14 @@ from torch import nn
 
 from maxrr import plain_text
 from maxrr.core import Choice
-from maxrr.core.words import Words, words_of
+from maxrr.core.choice import Words, words_of
 from maxrr.data import Dataset
-from maxrr.errors import DataError
+from maxrr.errors import DataError, WorkerLostError
 from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.naming import name_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.run_store import as_array
 from maxrr.nets.training_function import SAME, OwnTraining
-from maxrr.parallel import WorkerLostError
 from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.plain_text import Shown
 from maxrr.svm import EXACT, FORM, Certificate

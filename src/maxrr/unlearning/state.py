@@ -180,17 +180,17 @@ class Fitted:
         """Probabilities' parameters, from the retained records."""
         if "platt" not in self.derived:
             rows = self.in_order()
-            self.derived["platt"] = fit_platt(self.heads.scores_of(rows), self.records.labels[rows], self.codes)
+            self.derived["platt"] = fit_platt(self.heads._scores_of(rows), self.records.labels[rows], self.codes)
         return self.derived["platt"]
 
     def in_order(self) -> Ints:
         """The rows of the retained records, in the order of their ids."""
-        rows = self.heads.rows_
+        rows = self.heads._rows
         return rows[np.argsort(self.records.ids[rows], kind="stable")]
 
     def influenced(self, rows: Ints) -> tuple[Ints, int]:
         """Which of these rows are influential, and how many heads they shape."""
-        shaping, heads = self.heads.influential_among(rows)
+        shaping, heads = self.heads._influential_among(rows)
         return rows[shaping], heads
 
 

@@ -36,7 +36,7 @@ def knowing_others(choice: Choice, core: Core, dataset: Dataset, before: Fitted 
     others = seen_elsewhere(core, dataset)
     if before is not None and len(others):
         others = others[~before.tombstones.knows(before.key, others)]
-    if len(others) and not isinstance(core.pretrained_on, Dataset):
+    if len(others):
         warnings.warn(
             f"{len(others):,} of the {np.size(core.pretrained_on):,} ids in Frozen(pretrained_on=…) are of no record "
             f"to fit, such as {others[0].item()!r}: nothing follows from them. If they should be among the records, "
@@ -86,16 +86,13 @@ def left_in(extractor: nn.Module, core: Core, before: Fitted | None) -> frozense
 def gone_among(seen: Any, before: Fitted, known: frozenset[bytes]) -> frozenset[bytes]:
     """The HMACs of those records that were forgotten or replaced, each record once, but for those that are known."""
     key, stones = before.key, before.tombstones.stones
-    ids = seen.ids if isinstance(seen, Dataset) else np.array(seen)
+    ids = np.array(seen)
     same_kind = ids.dtype.kind == before.records.ids.dtype.kind
     found = set[bytes]()
     for id_ in ids.tolist() if same_kind else ():
         forms = id_hmac(key, id_, REPLACED), id_hmac(key, id_)
         if not known.intersection(forms):
             found.update([form for form in forms if stones.of(form)][:1])
-    if isinstance(seen, Dataset):
-        values = set[bytes]().union(*before.tombstones.value_hmacs(key, seen, before.records.columns))
-        found.update(stone.id for stone in stones if stone.content in values)
     return frozenset(found)
 
 

@@ -15,11 +15,10 @@ from maxrr.nets.architecture import without_numbers
 from maxrr.nets.embedding import type_read
 from maxrr.nets.extractors import joined, parts_of
 from maxrr.nets.probe import Fingerprint
-from maxrr.parallel import EngineLike
+from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
 from maxrr.svm.problem import changed
-from maxrr.svm.search.start import CARRIED_FROM, Weights, carried_over
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.class_weights import of_gone_class
@@ -45,10 +44,10 @@ def carry_out(
 
 def with_the_same_model(now: Fitted, request: Request) -> Fitted:
     """The model without records that shape nothing. What such a request costs does not grow with the records."""
-    heads = now.heads.without(request.rows)
+    heads = now.heads._without(request.rows)
     then = less(now, request, heads, committed_then(now, request))
     then = without_names(then, gone_between(now, then, request.rows))
-    return knowing(then, now, *OF_MODEL) if heads.has_heads_of(now.heads) else then
+    return knowing(then, now, *OF_MODEL) if heads._has_heads_of(now.heads) else then
 
 
 def gone_between(now: Fitted, then: Fitted, rows: Ints) -> Ints:
@@ -99,12 +98,12 @@ def acted(now: Fitted, action: Action, request: Request, progress: Progress | No
             assert request.added is not None
             features = then.blueprint.embed(then.extractor, request.added)
             weights = then.blueprint.weights_of(request.added)
-            heads = now.heads.with_more(
+            heads = now.heads._with_more(
                 features, request.added.labels, instead_of=request.rows, sample_weight=weights
             )  # fmt: skip
             return replace(then, heads=heads)
         case Action.move:
-            return replace(then, heads=now.heads.without(request.rows))
+            return replace(then, heads=now.heads._without(request.rows))
         case Action.erase | Action.refuse:
             raise AssertionError("it is carried out elsewhere, or not at all")
 
@@ -216,7 +215,7 @@ def features_then(
     if len(parts) == 1 or now.technique or not blueprint.is_at_home:
         return blueprint.embed(then.extractor, retained, progress)
     known = ~np.isin(retained.ids, fresh)
-    before = now.heads.features_of(now.records.rows(retained.ids[known]))
+    before = now.heads._features_of(now.records.rows(retained.ids[known]))
     blocks = {shard: blueprint.embed(parts[shard], retained, progress) for shard in sorted(made)}
     width = before.shape[1] // len(parts)
     if any(block.shape[1] != width for block in blocks.values()):  # a technique may do so
@@ -290,24 +289,5 @@ def with_heads(
     retained = shuffled(then.records.retained(), then.key)
     fresh = retained.ids[:0] if request.added is None else request.added.ids
     features = features_then(now, then, made, retained, fresh, progress)
-    heads = then.blueprint.fit_heads(features, retained, near=nearby(now, then, made, retained, features))
+    heads = then.blueprint.fit_heads(features, retained)
     return replace(then, records=HeldRecords.of(retained, copy=False), heads=heads, layouts=then.layouts + 1)
-
-
-def nearby(
-    now: Fitted, then: Fitted, made: Collection[int], retained: Dataset, features: NDArray[Any]
-) -> Weights | None:  # fmt: skip
-    """Weights and biases that are near those of the heads on these features; none where the present ones do not tell.
-
-    Where heads end does not depend on it, only how soon.
-    """
-    heads = now.heads
-    same = np.array_equal(heads.classes_, np.unique(retained.labels)) and heads.coef_.shape[1] == features.shape[1]
-    if not same or not made:
-        return None
-    known = np.flatnonzero(np.isin(retained.ids, now.records.ids[now.records.alive]))
-    some = known[:: max(1, len(known) // CARRIED_FROM)]
-    width = features.shape[1] // len(parts_of(then.extractor))
-    changed = np.concatenate([np.arange(shard * width, (shard + 1) * width) for shard in sorted(made)])
-    before = heads.features_of(now.records.rows(retained.ids[some]))
-    return carried_over(heads.coef_, heads.intercept_, before, features[some], changed)

@@ -53,8 +53,8 @@ PLAIN = (bool, int, str, bytes, frozenset, tuple, Durations)  # what is compared
 def layout_of(fitted: Fitted) -> Layout:
     """The leanest rows that hold everything of the records exactly."""
     records, heads = fitted.records, fitted.heads
-    kept = heads.features_of(heads.rows_[:1]).dtype
-    small = kept.itemsize < 8 or all(is_small(heads.features_of(part)) for part in in_parts(heads.rows_))
+    kept = heads._features_of(heads._rows[:1]).dtype
+    small = kept.itemsize < 8 or all(is_small(heads._features_of(part)) for part in in_parts(heads._rows))
     features = kept.newbyteorder("<").str if kept.itemsize < 8 else "<f4" if small else "<f8"
     subjects = None if records.subjects is None else as_stored(records.subjects)
     weights = None if records.weights is None else "<f8"
@@ -74,10 +74,10 @@ def is_small(features: NDArray[Any], kind: str = "<f4") -> bool:
 
 def fits(fitted: Fitted, layout: Layout, first: int) -> bool:
     """Whether rows of this layout hold everything of the records from some row on exactly."""
-    later = fitted.heads.rows_[fitted.heads.rows_ >= first]
+    later = fitted.heads._rows[fitted.heads._rows >= first]
     ids, subjects = fitted.records.ids, fitted.records.subjects
     return (
-        all(is_small(fitted.heads.features_of(part), layout.features) for part in in_parts(later))
+        all(is_small(fitted.heads._features_of(part), layout.features) for part in in_parts(later))
         and as_stored(ids) == layout.ids
         and (subjects is None or as_stored(subjects) == layout.subjects)
     )
@@ -91,7 +91,7 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     """The rows of the records, from some row on."""
     records = fitted.records
     table = scratch((len(records.ids) - first,), layout.row)
-    held = fitted.heads.rows_
+    held = fitted.heads._rows
     kinds = np.full(len(records.ids), ALIVE, np.uint8)
     kinds[fitted.core] |= CORE
     kinds[records.rows(fitted.late.array())] |= LATE
@@ -103,7 +103,7 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     if records.weights is not None:
         table["weight"] = records.weights[first:]
     for part in in_parts(held[held >= first]):
-        table["features"][part - first] = fitted.heads.features_of(part)
+        table["features"][part - first] = fitted.heads._features_of(part)
     table[~records.alive[first:]] = np.zeros(1, layout.row)[0]
     return table
 
@@ -130,7 +130,7 @@ def only_erases(before: Fitted, after: Fitted) -> bool:
     if len(after.records.ids) != len(before.records.ids) or after.records.class_names != before.records.class_names:
         return False
     chosen = [(each.unconditional, each.depended_on, each.details) for each in (before.choice, after.choice)]
-    if chosen[0] != chosen[1] or not after.heads.has_heads_of(before.heads):
+    if chosen[0] != chosen[1] or not after.heads._has_heads_of(before.heads):
         return False
     alike = ((getattr(before, name), getattr(after, name)) for name in ALIKE)
     return all(one is other or (isinstance(one, PLAIN) and one == other) for one, other in alike)

@@ -42,8 +42,6 @@ class Rows:
     cap: Tensor  # (heads, rows): upper bounds of the multipliers, 0 where a block is filled up
     steepness: Tensor  # (heads, 1), or (heads, rows) where samples weigh differently: σ of a smoothing of width 1
     decay: Tensor  # (heads, D)
-    pull: Tensor | float = 0.0  # (heads, D): what other samples add to Σ multiplierᵢyᵢxᵢ, whatever v
-    largest: int = LARGEST_PRODUCT
 
     @cached_property
     def columns(self) -> Tensor:
@@ -74,7 +72,7 @@ class Rows:
             return self.curvature_of_bands(weights)
         heads, (runs, count, _, dimension) = len(weights), self.X.shape
         blocks = self.in_blocks(weights)
-        share = max(1, self.largest // (heads * dimension * BLOCK))
+        share = max(1, LARGEST_PRODUCT // (heads * dimension * BLOCK))
         total = weights.new_zeros((runs, heads // runs * dimension, dimension))
         for first in range(0, count, share):
             part = slice(first, first + share)
@@ -86,10 +84,10 @@ class Rows:
         """The same where products are large: each head's from the rows that have a weight, or from enough of them."""
         runs, dimension = len(self.X), self.X.shape[3]
         counts = (weights > 0.0).sum(1, keepdim=True)
-        most = min(max(int(counts.max()), 1), MOST_BAND_ROWS, max(self.largest // dimension, 1))
+        most = min(max(int(counts.max()), 1), MOST_BAND_ROWS, max(LARGEST_PRODUCT // dimension, 1))
         rows = self.X.flatten(0, 2)
         first = torch.arange(runs, device=rows.device).repeat_interleave(len(weights) // runs) * (len(rows) // runs)
-        share = max(1, self.largest // (most * dimension))
+        share = max(1, LARGEST_PRODUCT // (most * dimension))
         found = []
         for part in (slice(start, start + share) for start in range(0, len(weights), share)):
             chosen = torch.where(weights[part] > 0.0, self.lots, -1.0).topk(most, sorted=False).indices
@@ -108,7 +106,7 @@ class Heads:
     width: Tensor  # (heads, 1): of the smoothing
 
 
-def minimise(rows: Rows, heads: Heads, narrowest: float | Tensor) -> Heads:
+def minimise(rows: Rows, heads: Heads, narrowest: float) -> Heads:
     """Newton's method until every head has solved a smoothing of width `narrowest`, or has taken many steps."""
     arrived = torch.zeros_like(heads.width, dtype=torch.bool)
     shortfall = 1.0 - rows.y * rows.scores(heads.v)
@@ -120,14 +118,14 @@ def minimise(rows: Rows, heads: Heads, narrowest: float | Tensor) -> Heads:
 
 
 def step(
-    rows: Rows, heads: Heads, shortfall: Tensor, arrived: Tensor, narrowest: float | Tensor
+    rows: Rows, heads: Heads, shortfall: Tensor, arrived: Tensor, narrowest: float
 ) -> tuple[Heads, Tensor, Tensor]:
     """One step of every head that has not arrived."""
     sigma = rows.steepness / heads.width
     # 1. Multipliers and gradient.
     raised = torch.addcmul(heads.alpha, sigma, shortfall)
     multipliers = clip(raised, rows.cap)
-    outward = heads.v * rows.decay - rows.pull
+    outward = heads.v * rows.decay
     gradient = outward - rows.combined(multipliers * rows.y)
     error, size = gradient.norm(dim=1, keepdim=True), multipliers.norm(dim=1, keepdim=True)
     solved = error <= ACCURACY * heads.width.clamp(max=1.0) * size

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from maxrr.svm.arrays import Floats, Ints, blocks, times, to_numpy
-from maxrr.svm.cuda.newton import BLOCK, LARGEST_PRODUCT, Heads, Rows, minimise
+from maxrr.svm.cuda.newton import BLOCK, Heads, Rows, minimise
 from maxrr.svm.problem import Samples
 from maxrr.svm.search.start import WIDEST, Guess, spaced
 
@@ -35,7 +35,6 @@ class RunSamples:
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what is subtracted from the features
     length: Tensor  # (runs, 1), what they are divided by
-    largest: int = LARGEST_PRODUCT  # as in `Rows`
 
     def shortfall(self, v: Tensor) -> Tensor:
         """1 − margins of all samples: (runs, heads, n)."""
@@ -63,13 +62,13 @@ class RunSamples:
         steepness = 0.5 * (caps.sum(1, keepdim=True) / (caps > 0.0).sum(1, keepdim=True) if self.even else caps)
         return Rows(
             X.view(len(X), -1, BLOCK, X.shape[2]), y.flatten(0, 1), caps, steepness,
-            self.decay.repeat_interleave(heads, 0), largest=self.largest,
+            self.decay.repeat_interleave(heads, 0),
         )  # fmt: skip
 
 
 def guess_run(samples: Samples, classes: list[int]) -> Guess:
     """Every head near its solution."""
-    (found,) = guess_runs(samples, [samples.everything()], classes)
+    (found,) = guess_runs(samples, [samples.X], classes)
     return found
 
 
@@ -146,16 +145,15 @@ def find_direction(run: RunSamples, chosen: Ints, weight: Floats) -> Tensor:
     return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(runs, heads, -1)
 
 
-def thin(samples: Samples, classes: list[int], enough: int | None = None) -> tuple[Ints, Floats]:
+def thin(samples: Samples, classes: list[int]) -> tuple[Ints, Floats]:
     """About `ENOUGH` samples, or fewer, and how many each stands for. Classes with a head keep more members."""
-    enough = min(ENOUGH, enough or ENOUGH)
     alive = np.flatnonzero(samples.alive)
     codes = samples.codes[alive]
     others = ~np.isin(codes, classes)
     chosen, weight = [], []
     for members in (*(alive[codes == code] for code in classes), alive[others]):
         if len(members):
-            stride = max(1, len(members) // max(enough * len(members) // len(alive), enough // 20))
+            stride = max(1, len(members) // max(ENOUGH * len(members) // len(alive), ENOUGH // 20))
             kept = members[spaced(len(members), stride)]
             chosen.append(kept)
             weight.append(np.full(len(kept), len(members) / len(kept)))

@@ -188,9 +188,8 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
     """The sums over some samples, for bounds cᵢ in units of C."""
     signs, bounds = y[places], samples.bounds[places]
     if samples.penalties.even and on_accelerator(samples.X):
-        from maxrr.svm.cuda import streaming as on_device  # brings torch
+        from maxrr.svm.cuda import sums as on_device  # brings torch
 
-        samples.counter.rows += len(places)
         total, filled = on_device.signed_sum(samples.X, places, signs)
         return InsideSum(places, total, one_number(int(np.sum(signs))), one_number(len(places)), filled)
     factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.parallel import Engine, InProcess, Threads
+from maxrr.parallel.engine import Engine, InProcess, Threads
 from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
 from maxrr.svm.exact.fallback import UnsettledError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm.arrays import AnyArray, Floats, Ints, is_numpy
+from maxrr.svm.arrays import AnyArray, Floats, Ints
 
 WIDE = 256  # features from which on this is worth while
 MOST_NUMBERS = 1 << 25  # of rows in another type, which are copied
@@ -30,7 +30,7 @@ class Light:
     @classmethod
     def of(cls, X: AnyArray) -> "Light | None":
         """These rows, if it is worth while."""
-        if not is_numpy(X) or X.shape[1] < WIDE or (X.dtype != np.float32 and X.size > MOST_NUMBERS):
+        if X.shape[1] < WIDE or (X.dtype != np.float32 and X.size > MOST_NUMBERS):
             return None
         with np.errstate(all="ignore"):  # numbers that overflow are seen in the result
             return cls(X.astype(np.float32, copy=False))

@@ -17,7 +17,11 @@ This is the augmented Lagrangian method with semismooth Newton steps (Li, Sun & 
 import math
 from dataclasses import dataclass
 
-from maxrr.svm.arrays import AnyArray, combined, is_numpy, namespace, solve_positive, times, wide
+import numpy as np
+from scipy.linalg.lapack import dtrtrs
+
+from maxrr.parallel.engine import Threads
+from maxrr.svm.arrays import AnyArray, Bools, Floats, blocks, is_narrow, times, wide
 from maxrr.svm.search.light import LEAST, MOST, WIDE, Light, noise
 
 MOST_STEPS = 60
@@ -37,16 +41,16 @@ class Smoothed:
     """
 
     X: AnyArray
-    y: AnyArray
-    cap: AnyArray
-    centre: AnyArray
+    y: Floats
+    cap: Floats
+    centre: Floats
     sigma: float
-    pull: AnyArray
+    pull: Floats
     tilt: float
-    share: AnyArray | None = None  # σᵢ/σ, if they are not all 1
+    share: Floats | None = None  # σᵢ/σ, if they are not all 1
     light: Light | None = None  # the features in float32, for steps that need no more
 
-    def steepened(self, values: AnyArray) -> AnyArray:
+    def steepened(self, values: Floats) -> Floats:
         """valuesᵢ · σᵢ/σ."""
         return values if self.share is None else self.share * values
 
@@ -55,38 +59,37 @@ class Smoothed:
 class Point:
     """Where Newton stopped, and what it knew there."""
 
-    w: AnyArray
+    w: Floats
     b: float
-    multipliers: AnyArray
+    multipliers: Floats
     spread: float  # the largest distance from 1 of a margin in the band: nothing at the solution
     strayed: bool  # margins moved so far that the working set may no longer stand for all samples
 
 
-def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance: float, reach: float) -> Point:
+def minimise(problem: Smoothed, w: Floats, b: float, length: float, tolerance: float, reach: float) -> Point:
     """Minimise the smoothed problem until its gradient is small, or margins have moved by `reach`.
 
     The gradient is measured in multipliers (its w-part is divided by `length`, the typical one of a sample), and
     `tolerance` is relative to the norm of their vector.
     """
     X, y, cap, sigma = problem.X, problem.y, problem.cap, problem.sigma
-    xp = namespace(X)
     # With tiny features all margins are within rounding of b: counting b from where it starts keeps their digits.
     base, shift = 1.0 - y * b, 0.0
-    rough = is_numpy(X) and X.shape[1] >= WIDE and LEAST < length < MOST
+    rough = X.shape[1] >= WIDE and LEAST < length < MOST
     light, patient = problem.light if rough else None, True
     start = shortfall = base - y * scores(X, light, w)
-    steps, strayed, bottom = 0, False, xp.zeros_like(cap)
+    steps, strayed, bottom = 0, False, np.zeros_like(cap)
     while True:
         # 1. Multipliers and gradient at this point.
         raised = problem.centre + sigma * problem.steepened(shortfall)
-        multipliers = xp.minimum(xp.maximum(raised, bottom), cap)
+        multipliers = np.minimum(np.maximum(raised, bottom), cap)
         signed = multipliers * y
         gradient_w = w - problem.pull - (combined(signed, X) if light is None else light.combined(signed))
-        gradient_b = -problem.tilt - float(xp.sum(signed))
-        if abs(gradient_b) <= ROUNDING * (abs(problem.tilt) + float(xp.sum(multipliers))):
+        gradient_b = -problem.tilt - float(np.sum(signed))
+        if abs(gradient_b) <= ROUNDING * (abs(problem.tilt) + float(np.sum(multipliers))):
             gradient_b = 0.0  # the classes balance as well as sums can tell
         in_band = (raised > 0.0) & (raised < cap)
-        n_band = int(xp.count_nonzero(in_band))
+        n_band = int(np.count_nonzero(in_band))
         error = math.hypot(math.sqrt(float(gradient_w @ gradient_w)) / length, gradient_b)
         allowed = tolerance * math.sqrt(float(multipliers @ multipliers))
         if light is not None and not noise(multipliers, sigma, n_band, length, w) <= TOLD * allowed:
@@ -99,7 +102,7 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
         found = None
         if light is not None and patient and n_band > 0:
             stride = every(n_band, X.shape[1])
-            chosen = xp.nonzero(in_band)[0][::stride]
+            chosen = np.nonzero(in_band)[0][::stride]
             found = light.direction(chosen, sigma * stride, problem.share, gradient_w, gradient_b)
             patient = found is not None
         step_w, step_b = found or direction(
@@ -121,14 +124,35 @@ def minimise(problem: Smoothed, w: AnyArray, b: float, length: float, tolerance:
             continue
         w, shift, steps = w + size * step_w, shift + size * step_b, steps + 1
         shortfall = base - y * (scores(X, light, w) + shift) if steps % 8 == 0 else shortfall - size * change
-        strayed = float(xp.max(xp.where(cap > 0.0, xp.abs(shortfall - start), bottom))) > reach
-    spread = float(xp.max(xp.where(in_band, xp.abs(shortfall), bottom)))
+        strayed = float(np.max(np.where(cap > 0.0, np.abs(shortfall - start), bottom))) > reach
+    spread = float(np.max(np.where(in_band, np.abs(shortfall), bottom)))
     return Point(w, b + shift, multipliers, spread, strayed)
 
 
-def scores(X: AnyArray, light: Light | None, w: AnyArray) -> AnyArray:
+def scores(X: AnyArray, light: Light | None, w: Floats) -> Floats:
     """X @ w, in float32 if that is enough."""
-    return times(X, w) if light is None else light.times(w)
+    found: Floats = times(X, w) if light is None else light.times(w)
+    return found
+
+
+def combined(multipliers: Floats, X: AnyArray) -> Floats:
+    """multipliers @ X."""
+    if not is_narrow(X):
+        return np.asarray(multipliers @ X)
+    total = np.zeros(X.shape[1])
+    for part in Threads().map(lambda rows: multipliers[rows] @ wide(X[rows]), blocks(X)):
+        total += part
+    return total
+
+
+def solve_positive(matrix: Floats, ridge: float, right: Floats) -> Floats:
+    """Solve (matrix + ridge·I) x = right for a positive semidefinite matrix, which is overwritten."""
+    matrix.flat[:: len(matrix) + 1] += ridge
+    try:
+        upper = np.linalg.cholesky(matrix).T  # unlike LAPACK called through SciPy, it lets other threads go on
+    except np.linalg.LinAlgError:  # not quite positive, by rounding
+        return np.asarray(np.linalg.lstsq(matrix, right)[0])
+    return np.asarray(dtrtrs(upper, dtrtrs(upper, right, trans=1)[0])[0])
 
 
 def every(n_band: int, dimension: int) -> int:
@@ -137,25 +161,24 @@ def every(n_band: int, dimension: int) -> int:
 
 
 def direction(
-    X: AnyArray, in_band: AnyArray, n_band: int, sigma: float, share: AnyArray | None, gradient_w: AnyArray,
+    X: AnyArray, in_band: Bools, n_band: int, sigma: float, share: Floats | None, gradient_w: Floats,
     gradient_b: float, rough: bool = False,
-) -> tuple[AnyArray, float]:  # fmt: skip
+) -> tuple[Floats, float]:  # fmt: skip
     """Newton's direction for curvature I + Σ σᵢ(xᵢ, 1)(xᵢ, 1)ᵀ over the band, which may be computed roughly."""
-    xp = namespace(X)
     if n_band == 0:  # no curvature in b: first balance the classes, then shrink w; the line search finds the step
         if gradient_b != 0.0:
-            return xp.zeros_like(gradient_w), -math.copysign(1.0, gradient_b)
+            return np.zeros_like(gradient_w), -math.copysign(1.0, gradient_b)
         return -gradient_w, 0.0
-    chosen = xp.nonzero(in_band)[0]
+    chosen = np.nonzero(in_band)[0]
     stride = every(n_band, X.shape[1])
-    centred = wide(xp.take(X, chosen[::stride], axis=0))
+    centred = wide(np.take(X, chosen[::stride], axis=0))
     if share is None:
-        mean, size = xp.mean(centred, axis=0), float(n_band)
+        mean, size = np.mean(centred, axis=0), float(n_band)
         centred -= mean
     else:
-        part = xp.take(share, chosen[::stride], axis=0)
-        mean, size = part @ centred / xp.sum(part), float(xp.sum(xp.take(share, chosen, axis=0)))
-        centred = (centred - mean) * xp.sqrt(part)[:, None]
+        part = np.take(share, chosen[::stride], axis=0)
+        mean, size = part @ centred / np.sum(part), float(np.sum(np.take(share, chosen, axis=0)))
+        centred = (centred - mean) * np.sqrt(part)[:, None]
     gradient = gradient_w - gradient_b * mean
     dimension = X.shape[1]
     if n_band < dimension:  # the small system (Woodbury): accurate in the directions the band does not see
@@ -168,22 +191,22 @@ def direction(
     return step_w, -gradient_b / (sigma * size) - float(mean @ step_w)
 
 
-def products(columns: AnyArray, rough: bool) -> AnyArray:
+def products(columns: Floats, rough: bool) -> Floats:
     """columnsᵀ · columns, in float32 if that is enough."""
     if not rough:
         return columns.T @ columns
-    columns = columns.astype("float32")
-    return (columns.T @ columns).astype("float64")
+    light = columns.astype(np.float32)
+    return (light.T @ light).astype(np.float64)
 
 
-def ridge(matrix: AnyArray, rough: bool) -> float:
+def ridge(matrix: Floats, rough: bool) -> float:
     """What to add to the diagonal of such products."""
-    trace = float(namespace(matrix).linalg.trace(matrix))
+    trace = float(np.trace(matrix))
     return ROUGH_RIDGE * trace / len(matrix) if rough else RIDGE * trace
 
 
 def line_search(
-    raised: AnyArray, cap: AnyArray, sigma: float, change: AnyArray, fall: AnyArray, slope: float,
+    raised: Floats, cap: Floats, sigma: float, change: Floats, fall: Floats, slope: float,
     *, offset: float, curvature: float,
 ) -> float:  # fmt: skip
     """The step at which the slope along a direction vanishes: a safeguarded Newton iteration on a monotone function.
@@ -192,21 +215,20 @@ def line_search(
     times σᵢ/σ. Returns 0.0 when the direction does not descend, which at this accuracy means that rounding has taken
     over.
     """
-    xp = namespace(raised)
     if not slope < 0.0:
         return 0.0
     low, high, step = 0.0, math.inf, 1.0
-    bottom = xp.zeros_like(cap)
+    bottom = np.zeros_like(cap)
     for _ in range(80):
         moved = raised - (step * sigma) * fall
-        here = offset + step * curvature - float(xp.minimum(xp.maximum(moved, bottom), cap) @ change)
+        here = offset + step * curvature - float(np.minimum(np.maximum(moved, bottom), cap) @ change)
         if abs(here) <= LINE_SEARCH_TOLERANCE * -slope:
             return step
         if here > 0.0:
             high = step
         else:
             low = step
-        bending = xp.where((moved > 0.0) & (moved < cap), change, bottom)
+        bending = np.where((moved > 0.0) & (moved < cap), change, bottom)
         growth = curvature + sigma * float(bending @ fall)
         proposal = step - here / growth if growth > 0.0 else math.inf
         if not low < proposal < high:

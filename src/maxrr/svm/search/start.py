@@ -3,14 +3,12 @@
 Early Newton steps need only a rough direction, and a few thousand samples give that as well as all of them.
 """
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.parallel import Engine
-from maxrr.svm.arrays import NO_EXPONENT, AnyArray, Floats, Ints, wide
+from maxrr.parallel.engine import Engine
+from maxrr.svm.arrays import NO_EXPONENT, Floats, Ints
 from maxrr.svm.exact.deciding import sums
 from maxrr.svm.problem import Samples, Trial
 from maxrr.svm.search import newton
@@ -27,14 +25,9 @@ COARSER = 3.0  # or to so much more, where there are many features for so few sa
 MANY_FEATURES = ENOUGH // 16  # more than this, and not enough samples for a larger part
 NARROWING = 5.0
 ACCURACY = 0.02
-NEARBY = 0.3  # a smoothing to begin with where weights are given
 BAND = 12  # times d + 1: so many samples are in a band at least,
 LARGEST_BAND = 200  # and with more than so many it is none
 GOLDEN = 0.6180339887498949  # its multiples are all over the numbers between two integers
-
-Near = Mapping[int, tuple[Floats, float]]
-"""Weights and bias from which to begin, by class."""
-NOWHERE: Near = {}
 
 
 @dataclass(frozen=True)
@@ -53,35 +46,8 @@ class Guess:
     sample: Ints
     multiplier: Floats
 
-    def only(self, numbers: list[int]) -> "Guess":
-        """That of some heads."""
-        mine = np.isin(self.head, numbers)
-        return Guess(
-            self.w[numbers], self.b[numbers], self.width[numbers], np.searchsorted(numbers, self.head[mine]),
-            self.sample[mine], self.multiplier[mine],
-        )  # fmt: skip
-
-    def trials(self, samples: Samples, classes: list[int]) -> list[Trial]:
-        """Unfinished heads at this guess. One pass over the data for all."""
-        scores = samples.scores(self.w.T.copy())
-        found = []
-        for number, positive in enumerate(classes):
-            y = samples.signs(positive)
-            margins = np.where(samples.alive, y * (scores[:, number] + self.b[number]), np.inf)
-            alpha = np.where(margins < 1.0, samples.caps, 0.0)
-            mine = self.head == number
-            alpha[self.sample[mine]] = self.multiplier[mine]
-            width = float(self.width[number])
-            found.append(
-                Trial(
-                    positive, y, self.w[number], float(self.b[number]), margins, alpha, width, REACH * width,
-                    held=np.zeros(len(y)), pull=np.zeros(self.w.shape[1]), tilt=0.0,
-                )
-            )  # fmt: skip
-        return found
-
     def bands(self, samples: Samples, classes: list[int], engine: Engine) -> list[Band | None]:
-        """The same as bands; None for a head with more samples near its margin than a band is for."""
+        """The heads as bands; None for a head with more samples near its margin than a band is for."""
         scores = samples.scores(self.w.T.copy())
         return list(
             engine.map(
@@ -111,18 +77,10 @@ class Guess:
         return Band(places, far, part, trial, w, b, None)
 
 
-def start_heads(samples: Samples, classes: list[int], engine: Engine, near: Near = NOWHERE) -> list[Trial]:
-    """Unfinished heads near their solutions: where the caller says, or at a guess; for few samples at the origin.
-
-    One pass over the data for all.
-    """
+def start_heads(samples: Samples, classes: list[int], engine: Engine) -> list[Trial]:
+    """Unfinished heads near their solutions, at a guess; for few samples at the origin. One pass over the data."""
     order = np.flatnonzero(samples.alive)
-
-    def begin(positive: int) -> tuple[Floats, float, float]:
-        given = near.get(positive)
-        return (*given, NEARBY) if given and possible(samples, *given) else guess_head(samples, positive, order)
-
-    guesses = for_each_head(engine, begin, classes)
+    guesses = for_each_head(engine, lambda positive: guess_head(samples, positive, order), classes)
     scores = samples.scores(np.stack([w for w, _, _ in guesses], axis=1))
     trials = []
     for positive, (w, b, width), score in zip(classes, guesses, scores.T, strict=True):
@@ -132,14 +90,6 @@ def start_heads(samples: Samples, classes: list[int], engine: Engine, near: Near
         reach = max(1.0, width) if len(order) > ENOUGH else 1.0  # a guess that ended early has the margins far off
         trials.append(Trial(positive, y, w, b, margins, alpha, width, reach, np.zeros(len(y)), np.zeros_like(w), 0.0))
     return trials
-
-
-def possible(samples: Samples, w: Floats, b: float) -> bool:
-    """Whether these weights and bias may be near the solution: no further off than the origin, which costs Σ Cᵢ."""
-    with np.errstate(over="ignore"):
-        length, furthest = float(np.linalg.norm(w)), float(np.max(samples.lengths, initial=0.0))
-        worst = math.sqrt(2.0 * float(np.sum(samples.caps)))
-    return length <= worst and abs(b) <= 1.0 + worst * furthest
 
 
 def guess_head(samples: Samples, positive: int, order: Ints) -> tuple[Floats, float, float]:
@@ -233,55 +183,3 @@ def spaced(count: int, stride: int) -> Ints:
     parts = np.modf(np.arange(len(first)) * GOLDEN)[0]
     places: Ints = first + (parts * np.minimum(stride, count - first)).astype(np.int64)
     return places
-
-
-# Heads for other features of the same samples: where to begin to look for them.
-
-
-CARRIED_FROM = 8_000  # samples to learn from
-RIDGE = 1e-6  # of the mean of the diagonal
-
-Weights = tuple[Floats, Floats]
-"""Of all heads, as `coef_` and `intercept_` have them."""
-
-
-def carried_over(
-    coef: Floats, intercept: Floats, before: AnyArray, after: AnyArray, changed: Ints
-) -> Weights:  # fmt: skip
-    """Weights and biases that give about the same scores on other features.
-
-    What the columns that are now others added to the scores is fitted by least squares on what stands there now. That
-    is no solution for the other features, but a start that is nearer to it than the origin.
-
-    Parameters
-    ----------
-    coef, intercept
-        Of heads on the features before.
-    before, after
-        Features of the same samples (samples × d); of some, where there are many (`ENOUGH`).
-    changed
-        The columns that are not the same.
-
-    Returns
-    -------
-    tuple of (ndarray, ndarray)
-        As `coef_` and `intercept_` are.
-
-    Examples
-    --------
-    >>> before = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0], [5.0, 3.0]])
-    >>> after = np.stack([before[:, 0], 3.0 - 2.0 * before[:, 1]], axis=1)
-    >>> w, b = carried_over(np.array([[1.0, 4.0]]), np.zeros(1), before, after, np.array([1]))
-    >>> w.round(3).tolist(), b.round(3).tolist()
-    ([[1.0, -2.0]], [6.0])
-    """
-    new = wide(after[:, changed])
-    mean = new.mean(axis=0)
-    new -= mean
-    added = wide(before[:, changed]) @ coef[:, changed].T
-    level = added.mean(axis=0)
-    gram = new.T @ new
-    ridge = RIDGE * float(np.trace(gram)) / len(gram) or 1.0
-    found = coef.copy()
-    found[:, changed] = np.linalg.solve(gram + ridge * np.eye(len(gram)), new.T @ (added - level)).T
-    return found, intercept + level - found[:, changed] @ mean

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from maxrr.parallel import Engine, InProcess, single_threaded_blas
-from maxrr.svm.arrays import AnyArray, Floats, Ints, like, located, to_numpy
+from maxrr.parallel.engine import Engine, InProcess, single_threaded_blas
+from maxrr.svm.arrays import AnyArray, Floats, Ints, located
 from maxrr.svm.exact.deciding import Candidate, confirm, finish, propose
 from maxrr.svm.exact.fallback import solve_surely
 from maxrr.svm.problem import Head, Samples, Trial
@@ -102,12 +102,12 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
     if len(working) <= max(SMALL * (samples.X.shape[1] + 1), 2 * MANY_TIES):
         work_out(samples, trial, proposal)
     elif 3 * len(working) <= len(trial.y):
-        X, cap, share = samples.on_device(working), samples.caps[working], shares(samples, working)
+        X, cap, share = samples.as_kept(working), samples.caps[working], shares(samples, working)
         narrow(samples, trial, proposal, X, trial.y[working], proposal.alpha, cap, share, Light.of(X))
     else:  # all samples, to save a copy; those that are not in the working set are capped at zero
         alpha, cap = np.zeros(len(trial.y)), np.zeros(len(trial.y))
         alpha[working], cap[working] = proposal.alpha, samples.caps[working]
-        X, share = samples.everything(), shares(samples, np.arange(len(trial.y)))
+        X, share = samples.X, shares(samples, np.arange(len(trial.y)))
         narrow(samples, trial, proposal, X, trial.y, alpha, cap, share, Light.of(X))
         proposal.alpha = proposal.alpha[working]
     return proposal
@@ -195,14 +195,11 @@ def narrow(
 ) -> None:  # fmt: skip
     """Newton on one smoothing; the next will be narrower if the multipliers still change much."""
     sigma = samples.penalties.C / (2.0 * now.width)
-    problem = newton.Smoothed(
-        X, like(y, X), like(cap, X), like(alpha, X), sigma, like(trial.pull, X), trial.tilt,
-        None if share is None else like(share, X), light,
-    )  # fmt: skip
+    problem = newton.Smoothed(X, y, cap, alpha, sigma, trial.pull, trial.tilt, share, light)
     length = float(np.mean(samples.lengths[now.working])) or 1.0
     tolerance = ACCURACY * min(1.0, now.width, max(now.spread / now.width, ROUNDED))
-    point = newton.minimise(problem, like(now.w, X), now.b, length, tolerance, STRAYED * trial.reach)
-    now.w, now.b, now.alpha, now.strayed = to_numpy(point.w), point.b, to_numpy(point.multipliers), point.strayed
+    point = newton.minimise(problem, now.w, now.b, length, tolerance, STRAYED * trial.reach)
+    now.w, now.b, now.alpha, now.strayed = point.w, point.b, point.multipliers, point.strayed
     if point.spread > ROUNDED and point.spread > SLOW * now.spread:
         now.width = max(now.width / NARROWING, NARROWEST)
     now.spread = point.spread
