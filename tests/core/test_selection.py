@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, frequency
+from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, ranking
 from maxrr.core.ranking import Votes, VoteStore, ranking_seeds
 from maxrr.data import Dataset
 from maxrr.nets.run_store import kind_of
@@ -41,7 +41,7 @@ def ranked(monkeypatch):
             asked.append({"seeds": seeds, **options})
             return made_up(ids, votes)
 
-        monkeypatch.setattr(frequency, "rank", rank)
+        monkeypatch.setattr(ranking, "rank", rank)
         return asked
 
     return pretend
