@@ -119,7 +119,7 @@ def untrained(shard: NDArray[np.int64], labels: NDArray[np.int64], shards: Itera
 
 def sharding_of(core: object) -> Sharding:
     """How a way to choose the core divides it: as it says, or not at all."""
-    key = getattr(core, "key", None) or getattr(core, "tie_breaker", TIE_BREAKER)
+    key: bytes | str = getattr(core, "key", getattr(core, "tie_breaker", TIE_BREAKER))
     return Sharding(getattr(core, "shards", 1), as_bytes(key, "key"))
 
 

@@ -177,7 +177,8 @@ class Connection:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a generator that is collected meanwhile may close in the same thread
-        self.users, self.ours, self.address = 0, False, ""
+        self.users, self.ours = 0, False
+        self.address: str | None = None
 
     @contextmanager
     def open(self, engine: Ray) -> Iterator[Any]:

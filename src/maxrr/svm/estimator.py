@@ -566,7 +566,7 @@ def scores_by(fitted: FittedState, features: AnyArray) -> Floats:
     """Samples × heads."""
     heads = fitted.solution.heads
     weights, biases = np.stack([head.w for head in heads], axis=1), np.array([head.b for head in heads])
-    return to_numpy(times(features, like(weights, features))) + biases
+    return np.asarray(to_numpy(times(features, like(weights, features))) + biases)
 
 
 def chosen_by(scores: Floats) -> Ints:
