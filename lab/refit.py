@@ -1,7 +1,7 @@
 """The refit on the remaining support vectors only (`Dp = S∖Df`), which the paper proposes to save work.
 
 The same request is answered three ways: the heads are fitted from scratch to all retained records, from scratch to what
-is left of their support vectors, and moved from where they are (`LinearSVM.without`), which ends where the first does.
+is left of their support vectors, and moved from where they are (`LinearSVM.forget`), which ends where the first does.
 """
 
 from collections.abc import Callable

@@ -90,7 +90,7 @@ def test_a_head_that_cannot_be_solved_changes_nothing(monkeypatch):
     model = table_model()
     before, influential = model.model_hash_, kinds(model, table())[1]
     with monkeypatch.context() as patch:
-        for name in ("fit", "without", "with_more"):
+        for name in ("fit", "_without", "_with_more"):
             patch.setattr(LinearSVM, name, fails)
         with pytest.raises(ConvergenceError, match="not solved"):
             model.unlearn(influential[:1])

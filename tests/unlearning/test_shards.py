@@ -19,7 +19,6 @@ from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore, Sh
 from maxrr.data import Dataset
 from maxrr.errors import DataError, Refused
 from maxrr.nets import MLP
-from maxrr.svm import LinearSVM
 from maxrr.unlearning import Bundle, MaxRR, replay
 from maxrr.unlearning import blueprint as blueprint_module
 from tests.cases import some
@@ -229,24 +228,6 @@ def test_a_training_function_of_ones_own_sees_one_shard_at_a_time():
     ids = in_shard(model, 1)[:2]
     model.unlearn(ids, core_policy="retrain")
     assert parts_of(model) == parts_of(new(core("hash", 2)).fit(table().without(ids)))
-
-
-def test_heads_begin_from_the_former_ones_where_extractors_are_trained_again(monkeypatch):
-    """Weights of the shards that stay are given as they were, and those of the other say about the same as before."""
-    model = model_of("hash", 4)
-    before, given, fit = model._state.heads, {}, LinearSVM.fit
-
-    def watched(self, X, y, **how):
-        given.update(how, X=np.array(X), y=y)
-        return fit(self, X, y, **how)
-
-    monkeypatch.setattr(LinearSVM, "fit", watched)
-    model.unlearn(in_shard(model, 2)[:1], core_policy="retrain")
-    w, width = given["coef_init"], before.coef_.shape[1] // 4
-    stays = np.arange(w.shape[1]) // width != 2
-    assert w[:, stays].tobytes() == before.coef_[:, stays].tobytes()
-    scores = given["X"] @ w.T + given["intercept_init"]
-    assert np.mean(np.argmax(scores, axis=1) == given["y"]) > 0.8 * model.score(table())  # a guess, but no random one
 
 
 @pytest.mark.filterwarnings("error")

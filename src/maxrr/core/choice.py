@@ -107,7 +107,7 @@ def words_of(core: Core | None, network: Network) -> Words | None:
     >>> words_of(HashCore(0.3, key="house"), network=None).details
     {'kind': 'hash', 'fraction': 0.3}
     """
-    words = getattr(core, "words", None) if type(core).__module__.startswith("maxrr.core.") else None
+    words = getattr(core, "_words", None) if type(core).__module__.startswith("maxrr.core.") else None
     return None if words is None else words(network)
 
 
@@ -200,7 +200,7 @@ class HashCore:
         hashes = keyed_hashes(ids, as_bytes(self.key, "key"))
         return np.array([int.from_bytes(value[:8], "big") < bound for value in hashes], dtype=bool)
 
-    def words(self, network: Network) -> Words:
+    def _words(self, network: Network) -> Words:
         """What the choice says, whichever records there are."""
         because = "whether a record is core depends on its id and a key alone, not on any other record"
         return Words(because, {"kind": "hash", "fraction": self.fraction, **in_shards(self.shards)})
@@ -208,7 +208,7 @@ class HashCore:
     def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
         """Choose the core, as `Core.choose` does; nothing but the ids and the classes of the records is looked at."""
         check_classes(dataset)
-        return choice_of(dataset, dataset.ids[self.is_core(dataset.ids)], self.words(network), unconditional=True)
+        return choice_of(dataset, dataset.ids[self.is_core(dataset.ids)], self._words(network), unconditional=True)
 
 
 @dataclass(frozen=True)
@@ -245,11 +245,11 @@ class FullCore:
         """
         return np.ones(len(ids), dtype=bool)
 
-    def words(self, network: Network) -> Words:
+    def _words(self, network: Network) -> Words:
         """What the choice says, whichever records there are."""
         return Words("every record is core: nothing was chosen", {"kind": "full", **in_shards(self.shards)})
 
     def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
         """Choose all records, as `Core.choose` does."""
         check_classes(dataset)
-        return choice_of(dataset, dataset.ids, self.words(network), unconditional=True)
+        return choice_of(dataset, dataset.ids, self._words(network), unconditional=True)

@@ -407,7 +407,7 @@ class FrequencyCore:
         object.__setattr__(self, "shards", checked_count(self.shards))
         object.__setattr__(self, "tie_breaker", as_bytes(self.tie_breaker, "tie breaker"))
 
-    def words(self, network: Network) -> Words:
+    def _words(self, network: Network) -> Words:
         """What the choice says, whichever records there are."""
         because = (
             f"the core is the {self.k:,} records {self.often} over {self.runs:,} training run{'s' * (self.runs > 1)} "
@@ -432,7 +432,7 @@ class FrequencyCore:
         ever = ranking.frequency() > 0
         influential = int(np.sum(np.isin(ids, ranking.ids[ever])))
         return choice_of(
-            dataset, ids, self.words(network), unconditional=False, ever_influential=int(ever.sum()),
+            dataset, ids, self._words(network), unconditional=False, ever_influential=int(ever.sum()),
             core_ever_influential=influential, fill=self.k - influential, worst_gap=ranking.worst_gap,
         )  # fmt: skip
 

@@ -70,11 +70,11 @@ class Frozen:
                 f"each of the {len(np.unique(dataset.labels))} classes: its scores would be taken for features. Cut it "
                 "with maxrr.nets.split(network)[0]; if it is an extractor after all, say Frozen(whole=True)"
             )
-        words = self.words(network) or Words(SEEN, {"kind": "frozen"})
+        words = self._words(network) or Words(SEEN, {"kind": "frozen"})
         ids = np.intersect1d(ids_among(self.pretrained_on or (), dataset), dataset.ids)
         return Choice(ids, unconditional=False, depended_on=words.depended_on, details={**words.details, "k": len(ids)})
 
-    def words(self, network: Network) -> Words | None:
+    def _words(self, network: Network) -> Words | None:
         """What the choice says, whichever records there are; None where it names records."""
         because = EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED
         return Words(because, {"kind": "frozen"}) if self.pretrained_on is None else None
