@@ -10,7 +10,8 @@ from maxrr.audit import audit, plan_audit
 from maxrr.audit import auditing as auditing_module
 from maxrr.audit.case import make_case
 from maxrr.audit.shadows import Maker, Shadows, shadow_models, with_and_without
-from maxrr.parallel import InProcess, Ray
+from maxrr.parallel import Ray
+from maxrr.parallel.engine import InProcess
 from tests.audit.problems import FEW, TRAINING, asked, contents, core
 from tests.cluster.test_training import Watched
 from tests.small_networks import one_thread  # noqa: F401

@@ -9,7 +9,7 @@ from lab import heads as solver
 from lab.heads import OneVsOne, OneVsRest, accuracy, pairs, solve_one_vs_one, solve_one_vs_rest
 from maxrr.parallel import Processes
 from maxrr.parallel.engine import InProcess
-from maxrr.parallel.parcels import Parcel
+from maxrr.parallel.processes import Parcel
 from maxrr.svm import LinearSVM, influence
 from maxrr.svm.arrays import is_torch
 
