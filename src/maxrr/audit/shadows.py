@@ -159,15 +159,15 @@ class Maker:
         if not self.touches_core:
             return None
         labels = self.everything.labels[self.gone]
-        mine = margins(scores(whole, features[self.gone]), labels, whole.classes_)
-        level = margins(scores(whole, test[:LEVEL]), self.test.labels[:LEVEL], whole.classes_)
+        mine = margins(whole.decision_function(features[self.gone]), labels, whole.classes_)
+        level = margins(whole.decision_function(test[:LEVEL]), self.test.labels[:LEVEL], whole.classes_)
         return np.asarray(mine - np.mean(level))
 
     def view(self, svm: LinearSVM, features: Any, fitted_on: Ints, test: Any) -> View:
         """What the heads say of the records, as probabilities by Platt scaling."""
-        scaling = fit_platt(scores(svm, features[fitted_on]), self.everything.labels[fitted_on], svm.classes_)
+        scaling = fit_platt(svm.decision_function(features[fitted_on]), self.everything.labels[fitted_on], svm.classes_)
         parts = (features[self.gone], features[self.sample], test)
-        return View(*(self.wide(scaling.probabilities(scores(svm, part)), svm.classes_) for part in parts))
+        return View(*(self.wide(scaling.probabilities(svm.decision_function(part)), svm.classes_) for part in parts))
 
     def wide(self, probabilities: Floats, classes: NDArray[Any]) -> Floats:
         """Columns for every class, those without a head with 0."""
@@ -193,12 +193,6 @@ def make_in_worker(batch: Batch, maker: Maker) -> list[list[tuple[str, View]]]:
     """What a worker does for some seeds: one, or those that step together on its graphics processor."""
     with closing(maker.train(batch.core, batch.seeds, None)) as trained:
         return [list(maker.seen(extractor, batch.kinds)) for extractor in trained]
-
-
-def scores(svm: LinearSVM, features: Any) -> Floats:
-    """Decision values in main memory."""
-    values = svm.decision_function(features)
-    return np.asarray(values.cpu() if isinstance(values, torch.Tensor) else values, dtype=np.float64)
 
 
 # All models of a case.
