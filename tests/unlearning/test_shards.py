@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore, Sharding, UntrainedShardsWarning
+from maxrr.core.shards import sharding_of
 from maxrr.data import Dataset
 from maxrr.errors import DataError, Refused
 from maxrr.nets import MLP
@@ -583,7 +584,7 @@ def test_a_bundle_knows_the_shards_and_a_replay_says_identical(here, tmp_path):
     model.bundle().save(tmp_path / "model.bundle")
     bundle = Bundle.load(tmp_path / "model.bundle")
     assert (bundle.facts.model_hash, bundle.facts.stale) == (model.model_hash_, frozenset())
-    assert bundle.blueprint.sharding == model.core.sharding
+    assert bundle.blueprint.sharding == sharding_of(model.core)
     replayed = replay(receipt, bundle, table().without([*kept, *gone]))
     assert (replayed.outcome, replayed.made_again) == ("identical", "extractor and heads")
     assert receipt.core_details == {"kind": "hash", "fraction": 0.5, "shards": 4}

@@ -219,10 +219,10 @@ def test_where_the_list_of_what_it_saw_is_not_kept_nothing_is_added():
         model.replace(int(IDS[-1]), records.inputs[0])
 
 
-def test_where_all_that_it_saw_is_here_others_are_added(as_dataset, here, tmp_path):
+def test_where_all_that_it_saw_is_here_others_are_added(here, tmp_path):
     records = table()
     later = np.setdiff1d(records.ids, IDS)[:9]
-    seen = records.select(IDS[:6]) if as_dataset else IDS[:6]
+    seen = IDS[:6]
     Workspace.create(tmp_path / "ws", frozen(pretrained_on=seen), records.without(later)).close()
     with Workspace.open(tmp_path / "ws", network=frozen().network) as workspace:
         model = workspace.model
