@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from lab import heads as solver
 from lab.heads import OneVsOne, OneVsRest, accuracy, pairs, solve_one_vs_one, solve_one_vs_rest
-from maxrr.parallel import Processes
+from maxrr.parallel import Processes, processes
 from maxrr.parallel.engine import InProcess
 from maxrr.parallel.processes import Parcel
 from maxrr.svm import LinearSVM, influence
@@ -130,7 +130,8 @@ def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
     """However many there are: a hundred networks' features would fill the memory."""
     X, y = problem(3, 3)
     copied = []
-    monkeypatch.setattr(influence, "Processes", lambda: Processes(1, 1))
+    monkeypatch.setattr(influence, "Processes", lambda: Processes(1))
+    monkeypatch.setattr(processes, "AHEAD", 1)
     parcel_of = Parcel.of
     monkeypatch.setattr(Parcel, "of", lambda array: copied.append(array.shape) or parcel_of(array))
     monkeypatch.setattr(solver, "SMALL", 0)
