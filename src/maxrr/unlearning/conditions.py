@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from maxrr.plain_text import count
+
 DECIDE_EACH = ("HashCore", "FullCore")  # of `maxrr.core`: whether a record is core does not depend on the others
 
 OWN_CHOICE = "the caller's own code chose the core, and the caller vouches that "
@@ -60,19 +62,10 @@ def conditions(
         )  # fmt: skip
         found.append(f"the extractor was trained on {left_in_extractor:,} forgotten core {records}")
     if waiting:
-        found.append(f"the core is that of the last fit: {waiting_records(waiting)}")
+        one, many = "record that the rule makes core was added", "records that the rule makes core were added"
+        wait = count(waiting, f"{one} since, and waits", f"{many} since, and wait")
+        found.append(f"the core is that of the last fit: {wait} for the next fit")
     return found
-
-
-def waiting_records(count: int) -> str:
-    """That records were added which the rule makes core, and which are not.
-
-    >>> waiting_records(1)
-    '1 record that the rule makes core was added since, and waits for the next fit'
-    """
-    if count == 1:
-        return "1 record that the rule makes core was added since, and waits for the next fit"
-    return f"{count:,} records that the rule makes core were added since, and wait for the next fit"
 
 
 def by_own_function(recipe: Mapping[str, Any]) -> str:

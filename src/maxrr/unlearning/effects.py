@@ -29,11 +29,6 @@ class Effect:
         staying[self.rows] = False
         return staying
 
-    @property
-    def staying_count(self) -> int:
-        """How many they are."""
-        return self.records.count - len(self.rows)
-
     @classmethod
     def of(cls, fitted: Fitted, request: Request) -> "Effect":
         records = fitted.records
@@ -54,7 +49,6 @@ class CoreAfter:
     labels: NDArray[np.int64]  # of all core records
     shard: NDArray[np.int64]  # of each
     shards: tuple[int, ...]  # that are trained on again
-    due: int  # how many of these saw none of the requested records, but others that were forgotten before
     share: float  # of the features that are computed anew
 
     @property
@@ -77,12 +71,12 @@ class CoreAfter:
         core = records.ids[fitted.core & staying]
         if added is not None:
             ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
-        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting.array()))
+        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting))
         touched = set(sharding.of(records.ids[request.core_rows]).tolist())
         shards = tuple(sorted(touched | fitted.stale)) if sharding.count > 1 else (0,)
         return cls(
-            labels[chosen], sharding.of(ids[chosen]), shards, len(set(shards) - touched), len(shards) / sharding.count
+            labels[chosen], sharding.of(ids[chosen]), shards, len(shards) / sharding.count
         )  # fmt: skip
 
 
-NO_CORE = CoreAfter(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), (), 0, 1.0)
+NO_CORE = CoreAfter(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), (), 1.0)
