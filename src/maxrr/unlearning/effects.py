@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.core.shards import untrained
-from maxrr.unlearning.records import Bools, HeldRecords, Ints
+from maxrr.unlearning.records import Ints
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
 
@@ -17,17 +17,8 @@ class Effect:
 
     influential: int  # that are not core
     shaped: int  # heads
-    records: HeldRecords
-    rows: Ints  # that are asked for
     labels_left: Ints  # of records, those that arrive included
     twins: int
-
-    @property
-    def staying(self) -> Bools:
-        """By row."""
-        staying = self.records.alive.copy()
-        staying[self.rows] = False
-        return staying
 
     @classmethod
     def of(cls, fitted: Fitted, request: Request) -> "Effect":
@@ -37,8 +28,8 @@ class Effect:
         if request.added is not None:  # numbered as in `fitted`
             left = np.union1d(left, request.added.labels)
         return cls(
-            int((~np.isin(influential, request.core_rows)).sum()) if len(influential) else 0, shaped, records,
-            request.rows, left, records.twins(request.rows),
+            int((~np.isin(influential, request.core_rows)).sum()) if len(influential) else 0, shaped, left,
+            records.twins(request.rows),
         )  # fmt: skip
 
 
@@ -64,9 +55,10 @@ class CoreAfter:
         return int(np.isin(self.shard, np.setdiff1d(self.shards, self.untrained)).sum())
 
     @classmethod
-    def of(cls, fitted: Fitted, request: Request, effect: Effect) -> "CoreAfter":
+    def of(cls, fitted: Fitted, request: Request) -> "CoreAfter":
         records, added, sharding = fitted.records, request.added, fitted.blueprint.sharding
-        staying = effect.staying
+        staying = records.alive.copy()
+        staying[request.rows] = False
         ids, labels = records.ids[staying], records.labels[staying]
         core = records.ids[fitted.core & staying]
         if added is not None:

@@ -165,7 +165,7 @@ def planned(fitted: Fitted, request: Request, effect: Effect) -> Plan:
         influential=effect.shaped > 0, left=request.left_in_extractor > 0, added=request.added is not None,
     )  # fmt: skip
     action = decide(case)
-    core = CoreAfter.of(fitted, request, effect) if action is Action.retrain else NO_CORE
+    core = CoreAfter.of(fitted, request) if action is Action.retrain else NO_CORE
     objection = why_not(action, fitted, request, effect, core)
     others: tuple[Plan, ...] = ()
     if objection is not None:

@@ -182,7 +182,10 @@ def replay(receipt: Receipt, bundle: Bundle | MaxRR, dataset: Dataset) -> Replay
     trained_again = rebuilds and comparison != Outcome.different
     missing = list(not_covered(bundle, trained_again))
     if not comparable:
-        missing.append(as_stored(made.apart))
+        missing.append(
+            "the features are the stored ones, because this machine, its versions or threads are not those of the "
+            f"model: made here by the stored extractor they differ by at most {made.apart:.1e} of the largest"
+        )
     if other_code:
         missing.append(f"the extractor, which was not trained again: {other_code}. Bring the module as it was")
     made_again = "extractor and heads" if rebuilds else "heads"
@@ -282,14 +285,6 @@ def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: boo
             "put what it does under `if __name__ == '__main__':`, or define the network in a module. Otherwise it may "
             "have run out of memory"
         ) from error
-
-
-def as_stored(apart: float) -> str:
-    """What it means that the heads were solved from features that this machine did not make."""
-    return (
-        "the features are the stored ones, because this machine, its versions or threads are not those of the model: "
-        f"made here by the stored extractor they differ by at most {apart:.1e} of the largest"
-    )
 
 
 def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:

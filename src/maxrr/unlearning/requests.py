@@ -23,7 +23,7 @@ from maxrr.unlearning.facts import Override
 from maxrr.unlearning.given_records import Ids, Inputs, to_learn, to_replace
 from maxrr.unlearning.records import Ints, shuffled
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, Forgotten, Tombstones, content_hashes, id_hmac, subject_hmac
+from maxrr.unlearning.tombstones import REPLACED, Tombstones, content_hashes, id_hmac, subject_hmac
 
 Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
 """A function that gets the extractor, the core records that stay and those to forget, and returns another extractor."""
@@ -94,10 +94,10 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     if (ids is None) == (subjects is None):
         raise ValueError("a request names records by ids, or people by subjects: one of the two")
     if subjects is not None:
-        people = np.unique(ids_of(subjects, "subject ids"))
+        people = np.unique(check_identifiers(listed(subjects), "subject ids"))
         check_people(fitted, people)
         ids = fitted.records.ids[fitted.records.of_subjects(people)]
-    wanted = ids_of(ids, "record ids")
+    wanted = check_identifiers(listed(ids), "record ids")
     if len(wanted) > 1:
         wanted = np.unique(wanted)
     found = fitted.records.rows(wanted)
@@ -125,7 +125,8 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     said = [
         f"no record is about {person!r} (records for testing are in no model)"
         if then is None
-        else f"{person!r} was forgotten on {then.time[:10]} ({answered(then)})"
+        else f"{person!r} was forgotten on {then.time[:10]} "
+        f"({f'receipt {then.number}' if then.number else 'before this workspace was made'})"
         for person, then in gone.items()
     ]
     if not said:
@@ -134,16 +135,6 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     alone = "" if len(without) == len(people) else ". Nothing else of the request is done: leave them out"
     more = f" and {len(said) - 5} more" if len(said) > 5 else ""
     raise NotHere(f"{', '.join(said[:5])}{more}{left}{alone}")
-
-
-def answered(then: Forgotten) -> str:
-    """By which request a person was forgotten."""
-    return f"receipt {then.number}" if then.number else "before this workspace was made"
-
-
-def ids_of(given: Ids | None, what: str) -> NDArray[Any]:
-    """Ids as a request may give them: one or many, also in a column of objects."""
-    return check_identifiers(listed(given), what)
 
 
 def look_up_for_replacing(
