@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.recognition import KINDS, forgotten_people, on_receipt, rows_of_kind
 from maxrr.unlearning.record_kind import of_kind
-from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import subject_hmac
+from maxrr.unlearning.state import KINDS, Fitted, forgotten_people, rows_of_kind
+from maxrr.unlearning.tombstones import on_receipt, subject_hmac
 
 FORGOTTEN, REPLACED, BEFORE = "forgotten", "replaced", "forgotten before"
 
