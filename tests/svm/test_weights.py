@@ -352,7 +352,7 @@ def test_bad_class_weights(weight):
 def test_weights_computed_from_the_samples_are_refused():
     with pytest.raises(ValueError, match=r"sample.*each one forgotten.*fixed"):
         LinearSVM(class_weight="balanced").fit(X, Y)
-    with pytest.raises(ValueError, match="None"):
+    with pytest.raises(ValueError, match="a dictionary"):
         LinearSVM(class_weight=[1.0, 2.0]).fit(X, Y)
 
 
