@@ -319,10 +319,6 @@ class InsideSum:
     weight: Fixed  # Σ cᵢ, one number
     filled: Ints  # how many numbers of each feature are not zero
 
-    def negated(self) -> "InsideSum":
-        """The same, seen from the other class."""
-        return replace(self, total=self.total.negated(), tilt=self.tilt.negated())
-
 
 @dataclass(frozen=True)
 class Samples:

@@ -67,9 +67,6 @@ class Fixed:
         bits = max(self.bits, other.bits)
         return Fixed(self.at(bits) - other.at(bits), bits)
 
-    def negated(self) -> "Fixed":
-        return Fixed(-self.values, self.bits)
-
     def times(self, factor: float) -> "Fixed":
         numerator, denominator = factor.as_integer_ratio()
         return Fixed(self.values * numerator, self.bits + denominator.bit_length() - 1)
