@@ -13,7 +13,7 @@ from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.nets.architecture import architecture
-from maxrr.nets.extractors import SideBySide
+from maxrr.nets.networks import SideBySide
 from maxrr.nets.seeding import begin
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
