@@ -188,7 +188,7 @@ def test_epochs_grow_with_shards_and_work_does_not():
     assert {(case.shards, case.epochs) for case in known.values() if case.core == FULL} == {
         (1, 18), (2, 27), (4, 36), (8, 36), (16, 36)
     }  # fmt: skip
-    assert "0.25, 72" in known
+    assert "middle, S = 4, width 0.25, 72 epochs" in known
     assert len(known) == len(cases(PROFILES["paper"]))
 
 
