@@ -23,24 +23,22 @@ __all__ = [
 ]
 
 if typing.TYPE_CHECKING:
-    from maxrr.workspace.backups import backup
+    from maxrr.workspace.copies import backup
     from maxrr.workspace.errors import NetworkMissing, TrainingMissing
     from maxrr.workspace.exports import Export
     from maxrr.workspace.receipt_log import check_receipt_log
     from maxrr.workspace.seen import OlderCopyWarning
     from maxrr.workspace.states import Commit
     from maxrr.workspace.status import Status, overview
-    from maxrr.workspace.traces import Trace
-    from maxrr.workspace.workspace import Batch, Ticket, Workspace
+    from maxrr.workspace.workspace import Batch, Ticket, Trace, Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
-        "backups": ("backup",),
+        "copies": ("backup",),
         "errors": ("NetworkMissing", "TrainingMissing"),
         "exports": ("Export",),
         "receipt_log": ("check_receipt_log",),
         "states": ("Commit",),
         "seen": ("OlderCopyWarning",),
         "status": ("Status", "overview"),
-        "traces": ("Trace",),
-        "workspace": ("Batch", "Ticket", "Workspace"),
+        "workspace": ("Batch", "Ticket", "Trace", "Workspace"),
     })  # fmt: skip

@@ -141,7 +141,6 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
     """
-    assert files.root is not None
     facts, words, parts = files.facts, files.words, files.parts
     secrets = from_plain(Secrets, parse_json(parts[SECRETS].decode()))
     weights = safetensors.torch.load(parts[EXTRACTOR])

@@ -60,10 +60,11 @@ class Folder:
         if not read_only:
             self.enter(wait)
         self.token = ""
-        self.root: State | None = None
+        self.has_state = False  # nothing is committed, or nothing was read yet
+        self.root: State
         self.facts: Facts  # what the files say of the model, once they are read
         self.words: Words
-        self.history: History | None = None
+        self.history: History
         self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
         self.answers: list[Answer] = []  # what the history keeps of each request
@@ -160,7 +161,7 @@ class Folder:
             if len(self.answers) != found.last.requests:
                 raise damaged(path, f"it knows {count(len(self.answers), 'request')}, of {found.last.requests}")
             self.facts, self.words = states.said_in(self.folder / found.file_of(HEADS), self.parts[HEADS])
-            self.root = found
+            self.root, self.has_state = found, True
             self.check_log(self.logged_before)
         except WorkspaceError as error:
             if history.torn:
@@ -173,7 +174,6 @@ class Folder:
 
     def read_rest(self, found: State, frames: list[Frame]) -> State:
         """The state after what was committed while the rows were read."""
-        assert self.history is not None
         more = self.history.read()
         if any(frame.files is not None for frame in more):
             raise WorkspaceError(f"{self.folder} changes while it is read: try again")
@@ -190,7 +190,6 @@ class Folder:
 
     def check_log(self, before: bytes | None) -> None:
         """Refuse a log that does not say what the receipts do. It may lack the last ones."""
-        assert self.root is not None
         if self.root.files.keys:
             from maxrr.workspace import receipt_log
 
@@ -199,12 +198,10 @@ class Folder:
 
     def receipt(self, number: int) -> bytes:
         """A receipt as it was handed out, from the first."""
-        assert self.history is not None
         return self.history.part(*self.answers[number - 1].receipt)
 
     def proofs(self, number: int) -> bytes:
         """The sealed proofs of a request."""
-        assert self.history is not None
         return self.history.part(*self.answers[number - 1].proofs)
 
     def ranking(self) -> Path:
@@ -215,19 +212,28 @@ class Folder:
 
     @property
     def ranking_name(self) -> str:
-        return name_of(RANKING, self.token, 0 if self.root is None else self.root.last.state)
+        return name_of(RANKING, self.token, self.state)
+
+    @property
+    def has_history(self) -> bool:
+        """Whether the history was opened: before the first commit it is not."""
+        return hasattr(self, "history")
+
+    @property
+    def state(self) -> int:
+        """How many fits and requests there were."""
+        return self.root.last.state if self.has_state else 0
 
     @property
     def requests(self) -> int:
         """How many requests were carried out."""
-        return 0 if self.root is None else self.root.last.requests
+        return self.root.last.requests if self.has_state else 0
 
     # Older copies
 
     @property
     def now(self) -> Seen:
         """How far the workspace has come, with the root of its log where all receipts are in it."""
-        assert self.root is not None
         root, last = "" if self.log is None else self.log.checkpoint.root.hex(), self.root.last
         digest = self.answers[-1].digest if self.answers else ""
         return Seen(last.last_loss, last.requests, last.state, root, digest)
@@ -235,14 +241,11 @@ class Folder:
     @property
     def backup(self) -> str:
         """When this copy was made, where it is a backup that has not caught up yet; empty otherwise."""
-        assert self.root is not None
-        assert self.history is not None
         first = self.history.first_line
         return first.made if self.root.last.state <= first.state else ""
 
     def is_later(self) -> bool:
         """Whether something was written since the present state was read. Another workspace is refused."""
-        assert self.history is not None
         return is_later(self.folder, self.token, self.history.length)
 
     def look_back(self) -> None:
@@ -258,7 +261,6 @@ class Folder:
 
     def said_older(self) -> str:
         """What an older copy lacks, of which another may have gone on by now; empty where it is not known to be one."""
-        assert self.history is not None
         then, now = max(self.latest_seen, seen.latest(self.token)), self.now
         if not self.read_only:
             self.latest_seen = then
@@ -278,9 +280,9 @@ class Folder:
     def recover(self) -> None:
         """After a commit that failed: cut what it has left of a frame, and go on from what the history says."""
         self.is_finished = False
-        if self.history is not None and self.history.in_doubt:
+        if self.has_history and self.history.in_doubt:
             self.history.write_again()
-        if self.root is not None:
+        if self.has_state:
             self.open()
         else:
             self.finish()
@@ -288,7 +290,7 @@ class Folder:
     def finish(self) -> None:
         """Do all that the last commit promised, and remove what commits that never came have left."""
         self.is_finished, failed = False, None
-        if self.history is not None and self.history.in_doubt:
+        if self.has_history and self.history.in_doubt:
             self.history.write_again()  # before anything is erased because of it
         for step in (self.erase_rows, self.erase_leftovers, self.append_to_log):
             try:  # what can be done is done, though something else cannot
@@ -301,7 +303,7 @@ class Folder:
 
     def erase_rows(self) -> None:
         """Overwrite the rows of forgotten records."""
-        if self.root is not None and (self.rows_to_erase or self.root.rows.is_longer(self.folder)):
+        if self.has_state and (self.rows_to_erase or self.root.rows.is_longer(self.folder)):
             self.root.rows.erase(self.folder, self.rows_to_erase)
             self.rows_to_erase = []
 
@@ -320,7 +322,7 @@ class Folder:
     def leftovers(self) -> list[Path]:
         """What has our names and is not of the present state."""
         kept = {self.ranking_name, names.history_name(self.token)}
-        if self.root is not None:
+        if self.has_state:
             kept |= {*self.root.files.hashes, self.root.rows.file}
         return [
             path for path in sorted(self.folder.iterdir())
@@ -329,7 +331,6 @@ class Folder:
 
     def has_leftovers(self) -> bool:
         """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
-        assert self.root is not None
         try:
             return bool(self.rows_to_erase or self.leftovers() or self.root.rows.is_longer(self.folder))
         except FileNotFoundError:  # somebody is at it
@@ -341,7 +342,6 @@ class Folder:
         Whoever holds the lock is alive, and finishes it. Who may not write here reads with zeros in place of the rows
         that are to be erased: what was read is as good as what will be left, and a warning says what is pending.
         """
-        assert self.root is not None
         try:
             self.enter(0.0)
             self.read()
@@ -367,7 +367,7 @@ class Folder:
         Not in an older copy, nor in a fork: another checkpoint of that size may be signed. So that the next one to come
         can tell, it is noted outside before this one is.
         """
-        if self.root is None or not self.root.files.keys or self.signing is None:
+        if not self.has_state or not self.root.files.keys or self.signing is None:
             return
         from maxrr.workspace import receipt_log
 
@@ -386,7 +386,6 @@ class Folder:
 
     def note(self, **said: Any) -> None:
         """Note an export or an audit. Who only reads takes the lock for that moment."""
-        assert self.history is not None
         if self.is_locked:
             self.history.note(**said)
         else:

@@ -76,9 +76,9 @@ class FolderKeeper:
             raise WorkspaceError(f"{self.store.folder} was opened for reading only: nothing was changed")
         self.check_process()
         self.check_open()
-        if newest and self.store.root is not None:
+        if newest and self.store.has_state:
             self.store.check_newest()
-        if receipts and self.store.signing is None and self.store.root is not None and self.store.root.files.keys:
+        if receipts and self.store.signing is None and self.store.has_state and self.store.root.files.keys:
             raise WorkspaceError(
                 "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
                 "shell with --key. Nothing was changed"
@@ -106,7 +106,6 @@ class FolderKeeper:
     def note_audit(self) -> Callable[[str], int]:
         """What notes an audit in the history, also when the workspace is closed by then: a finding may take hours."""
         here, history = weakref.ref(self), self.store.history
-        assert history is not None
         path, key = history.path, history.key
 
         def note(receipt: str) -> int:
@@ -150,7 +149,6 @@ class FolderKeeper:
                 note = Note.new(kind, str(Path(path).absolute()), of.requests, now)
             sealed = note.sealed(of.key)
             self.store.note(export=sealed)
-            assert self.store.root is not None
             self.store.root.exports.append(sealed)
         return note.id
 
@@ -158,7 +156,6 @@ class FolderKeeper:
         self, after: Fitted, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
         """Commit the next state of the same model, and where the records that it has learned come from."""
-        assert self.store.root is not None
         before = self.model._fitted
         if after.extractor is not before.extractor and after.technique:
             check_layers(before, after)
@@ -171,16 +168,16 @@ class FolderKeeper:
 
     def commit_fit(self, change: Change) -> None:
         """Commit a fit, which may be with other code of the caller's own."""
-        before, model = self.store.root, self.model
+        before, model = self.store.state, self.model
         sources: Sources = (dict(change.source or {}),)
-        if change.source is None and before is not None:
+        if change.source is None and before:
             sources = self.store.words.sources
         code = self.network, self.train
         self.network, self.train = model.network, model.train if callable(model.train) else None
         try:
             self.commit_state(change.after, [], network_facts(change.after.blueprint.network), sources)
         except BaseException:
-            if before is not None and self.store.root is not None and self.store.root.last.state == before.last.state:
+            if self.store.state == before > 0:
                 self.network, self.train = code  # nothing was committed
             raise
 
@@ -213,13 +210,12 @@ class FolderKeeper:
     def resolve(self) -> None:
         """Take the state that the disk says."""
         self.store.recover()
-        if self.store.root is not None:
+        if self.store.has_state:
             self.load()
         self.uncertain = False
 
     def load(self) -> None:
         """Take the state that the store has read."""
-        assert self.store.root is not None
         named = network_named(self.store.facts)
         network = as_recorded(self.network, named)
         if named is not None and named.our_own and (network is None or is_grown(named, network)):

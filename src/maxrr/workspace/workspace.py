@@ -1,12 +1,13 @@
 """`Workspace`: a folder that holds a live model, and what only a folder has: receipts, dossiers, exports, copies."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 
 from maxrr.data import Dataset
@@ -25,19 +26,48 @@ from maxrr.unlearning.groups import Named
 from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.lookup import look_up
 from maxrr.unlearning.plans import make_plan
+from maxrr.unlearning.recognition import KINDS, forgotten_people, on_receipt, rows_of_kind
+from maxrr.unlearning.record_kind import of_kind
 from maxrr.unlearning.requests import REFUSE, Technique, check_policy
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
+from maxrr.unlearning.tombstones import subject_hmac
 from maxrr.workspace import codec, names
-from maxrr.workspace.backups import backup
-from maxrr.workspace.catching_up import later_receipts, said_so, without_newer
+from maxrr.workspace.copies import backup, later_receipts, said_so, without_newer
 from maxrr.workspace.dossiers import dossier_of
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
 from maxrr.workspace.exports import Export
 from maxrr.workspace.keeper import FolderKeeper, Records
 from maxrr.workspace.status import Status, exports_of, status_of
 from maxrr.workspace.store import Store
-from maxrr.workspace.traces import Trace, person_trace, record_trace
+
+FORGOTTEN, REPLACED, BEFORE = "forgotten", "replaced", "forgotten before"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a workspace knows of a record, or of a person.
+
+    Attributes
+    ----------
+    here : bool
+        Whether the record is here, or one about the person.
+    kind : {"core", "influential", "free"} or None
+        The kind of the record; None where it is not here, and for a person.
+    forgotten : bool
+        Whether the record was forgotten, or the last one about the person. Others about a person may have come since.
+    receipts : mapping of int to str
+        The receipts that name the record or person, by their numbers: by which it was "forgotten" or "replaced", or
+        asked for when it was "forgotten before". Empty where it was forgotten before the workspace was made.
+    time : str or None
+        When it was forgotten, by the last of these receipts that did so.
+    """
+
+    here: bool
+    kind: str | None
+    forgotten: bool
+    receipts: Mapping[int, str]
+    time: str | None
 
 
 class Ticket:
@@ -368,7 +398,6 @@ class Workspace:
             fitted = model._fitted
             later = later_receipts(keeper.store, Path(newer), keys)
             later.check_classes(fitted)
-            assert keeper.store.root is not None
             for note in later.exports:  # of which some are there where a catching up was refused afterwards
                 keeper.store.note(export=note)
                 keeper.store.root.exports.append(note)
@@ -639,3 +668,30 @@ def new_model(model: MaxRR) -> MaxRR:
         people = Layered({person: gone._replace(number=0) for person, gone in own.people.items()})
         found._state = replace(own, receipts=Row(), people=people)
     return found
+
+
+def record_trace(fitted: Fitted, receipts: Iterable[Receipt], id_: int | str) -> Trace:
+    """What is known of a record."""
+    ids, time, named = fitted.records.ids, None, dict[int, str]()
+    for receipt in receipts:
+        forgotten, replaced, before = (bool(mask[0]) for mask in on_receipt(fitted.key, receipt, [id_]))
+        if forgotten or replaced or before:
+            named[receipt.number] = FORGOTTEN if forgotten else REPLACED if replaced else BEFORE
+        if forgotten:
+            time = receipt.time
+    wanted: Any = of_kind(np.array([id_]), ids.dtype.kind == "U")
+    row = int(fitted.records.rows(wanted)[0]) if wanted.dtype.kind == ids.dtype.kind else -1
+    kind = next((kind for kind in KINDS if rows_of_kind(fitted, kind)[row]), None) if row >= 0 else None
+    gone = bool(fitted.tombstones.knows(fitted.key, np.array([id_]))[0])
+    return Trace(row >= 0, kind, gone, named, time)
+
+
+def person_trace(fitted: Fitted, receipts: Iterable[Receipt], subject: int | str) -> Trace:
+    """What is known of a person."""
+    hmac, records, time, named = subject_hmac(fitted.key, subject), fitted.records, None, dict[int, str]()
+    for receipt in receipts:
+        if hmac in (receipt.subject_tombstones or ()):
+            named[receipt.number], time = FORGOTTEN, receipt.time
+    people = () if records.subjects is None else records.subjects[records.alive].tolist()
+    here = str(subject) in set(map(str, people))
+    return Trace(here, None, bool(forgotten_people(fitted, [subject])[0]), named, time)
