@@ -63,7 +63,8 @@ def backup(folder: str | Path, to: str | Path) -> None:
     if place.is_dir() and any(place.iterdir()):
         raise WorkspaceError(f"{place} holds other files: name a folder that is new or empty. Nothing was changed")
     source = Folder(folder, read_only=True)
-    found = source.read_beside_others()
+    source.read_beside_others()
+    found = source.root
     make_private(place)
     files = {found.file_of(part): content for part, content in source.parts.items()}
     for name, content in {**files, found.rows.file: source.content}.items():

@@ -98,19 +98,20 @@ class Folder:
 
     # Reading
 
-    def open(self) -> State:
+    def open(self) -> None:
         """Read what was committed last, check every file, and finish what the process that did so may have left.
 
         Who only reads finishes it where that can be done at once; until it is, what was forgotten may still be there.
         """
         if self.read_only:
-            found = self.read_beside_others()
-            return self.finish_for_others() if self.has_leftovers() else found
-        found = self.read()
-        self.finish()
-        return found
+            self.read_beside_others()
+            if self.has_leftovers():
+                self.finish_for_others()
+        else:
+            self.read()
+            self.finish()
 
-    def read_beside_others(self) -> State:
+    def read_beside_others(self) -> None:
         """The same as `read`, where somebody may commit meanwhile: what was read may then be gone."""
         path, _ = names.history_of(self.folder)
         until = time.monotonic() + max(self.wait, PATIENCE)
@@ -119,13 +120,14 @@ class Folder:
             size = path.stat().st_size if path.is_file() else 0
             tries_of[size] = tries_of.get(size, 0) + 1
             try:
-                return self.read()
+                self.read()
+                return
             except (WorkspaceError, FileNotFoundError):
                 if tries_of[size] == TRIES or time.monotonic() > until:
                     raise
             time.sleep(PAUSE)
 
-    def read(self) -> State:
+    def read(self) -> None:
         """What was committed last, if all of it is as it was written. Changes nothing.
 
         The history is read once more after the rows: it says which of them somebody has erased meanwhile. What stands
@@ -170,7 +172,6 @@ class Folder:
             raise
         self.ranking()
         self.log = None
-        return self.root
 
     def read_rest(self, found: State, frames: list[Frame]) -> State:
         """The state after what was committed while the rows were read."""
@@ -336,7 +337,7 @@ class Folder:
         except FileNotFoundError:  # somebody is at it
             return True
 
-    def finish_for_others(self) -> State:
+    def finish_for_others(self) -> None:
         """Finish what a process that was killed has left, although we only came to read.
 
         Whoever holds the lock is alive, and finishes it. Who may not write here reads with zeros in place of the rows
@@ -359,7 +360,6 @@ class Folder:
                 )
         finally:
             self.close()
-        return self.root
 
     def append_to_log(self) -> None:
         """Append the receipts to the log that are not in it, where there is a key.
@@ -376,10 +376,7 @@ class Folder:
             if self.said_older():
                 return
             seen.keep(self.token, self.now)
-            if log is None:
-                log = receipt_log.writer_for(self.folder, self.root, self.signing)
-            receipt_log.bring_up_to(log, [each.logged for each in self.answers[log.checkpoint.size :]])
-            self.log = log
+            self.log = receipt_log.bring_up_to(self.folder, self.root, self.signing, log, self.answers)
             seen.keep(self.token, self.now)
 
     # What is noted beside the state

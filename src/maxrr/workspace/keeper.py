@@ -17,7 +17,7 @@ from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.codec import network_facts, network_named
-from maxrr.unlearning.facts import NetworkFacts, Sources
+from maxrr.unlearning.facts import Sources
 from maxrr.unlearning.forgetting import Change
 from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
 from maxrr.workspace.exports import Note, state_under
@@ -95,9 +95,16 @@ class FolderKeeper:
 
     def commit(self, change: Change) -> None:
         if change.answers:
-            self.commit_answers(change.after, self.answers_of(change), change.source)
-        else:
-            self.commit_fit(change)
+            self.commit_state(change.after, self.answers_of(change), change.source)
+            return
+        state, code = self.store.state, (self.network, self.train)  # a fit may be with other code of the caller's own
+        self.network, self.train = self.model.network, self.model.train if callable(self.model.train) else None
+        try:
+            self.commit_state(change.after, [], change.source)
+        except BaseException:
+            if self.store.state == state > 0:
+                self.network, self.train = code  # nothing was committed
+            raise
 
     def ranking(self) -> Path:
         return self.store.ranking()
@@ -152,39 +159,22 @@ class FolderKeeper:
             self.store.root.exports.append(sealed)
         return note.id
 
-    def commit_answers(
+    def commit_state(
         self, after: Fitted, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
-        """Commit the next state of the same model, and where the records that it has learned come from."""
-        before = self.model._fitted
-        if after.extractor is not before.extractor and after.technique:
+        """Make a state durable, and only then the present one. Until then others predict with the one before.
+
+        `source` says where the records come from that it has learned: all of them by a fit, more by an addition.
+        """
+        before = self.model._fitted if self.store.has_state else None
+        if before is not None and after.technique and after.extractor is not before.extractor:
             check_layers(before, after)
-        network, sources = self.store.facts.network, self.store.words.sources
-        if after.blueprint.network is not before.blueprint.network:
-            network = network_facts(after.blueprint.network)
+        network = network_facts(after.blueprint.network)
+        if before is not None and after.blueprint.network is before.blueprint.network:
+            network = self.store.facts.network  # which may not be given here
+        sources: Sources = self.store.words.sources if self.store.has_state else ({},)
         if source is not None:
-            sources = (*sources, dict(source))
-        self.commit_state(after, answers, network, sources)
-
-    def commit_fit(self, change: Change) -> None:
-        """Commit a fit, which may be with other code of the caller's own."""
-        before, model = self.store.state, self.model
-        sources: Sources = (dict(change.source or {}),)
-        if change.source is None and before:
-            sources = self.store.words.sources
-        code = self.network, self.train
-        self.network, self.train = model.network, model.train if callable(model.train) else None
-        try:
-            self.commit_state(change.after, [], network_facts(change.after.blueprint.network), sources)
-        except BaseException:
-            if self.store.state == before > 0:
-                self.network, self.train = code  # nothing was committed
-            raise
-
-    def commit_state(
-        self, after: Fitted, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
-    ) -> None:  # fmt: skip
-        """Make a state durable, and only then the present one. Until then others predict with the one before."""
+            sources = (*sources, dict(source)) if answers else (dict(source),)
         kept = after if after.records.inputs is None else without_raw_records(after)
         try:
             self.store.commit(kept, answers, network, sources)

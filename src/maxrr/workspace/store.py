@@ -35,7 +35,7 @@ from maxrr.workspace.history import Frame, History
 from maxrr.workspace.names import EXTRACTOR, HEADS, PARTS, ROWS, SECRETS, history_name, name_of
 from maxrr.workspace.rows import Rows
 from maxrr.workspace.sealing import seal_proofs
-from maxrr.workspace.states import Counts, Files, State
+from maxrr.workspace.states import Counts, Files
 
 NO_ROWS = np.zeros(0, np.int64)
 
@@ -108,11 +108,10 @@ class Store(Folder):
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
         self.kept: Fitted | None = None  # the model as it was committed last
 
-    def read(self) -> State:
-        found = super().read()
-        self.table, self.content = np.frombuffer(self.content, dtype=found.rows.layout.row), bytearray()
+    def read(self) -> None:
+        super().read()
+        self.table, self.content = np.frombuffer(self.content, dtype=self.root.rows.layout.row), bytearray()
         self.kept = None
-        return found
 
     def load(self, network: Network | None, train: TrainingFunction | None = None) -> Fitted:
         """The model that was read."""

@@ -404,13 +404,13 @@ class Workspace:
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
             if not len(ids):
-                keeper.commit_answers(adopted, before)
+                keeper.commit_state(adopted, before)
                 return None
             plan = said_so(make_plan(adopted, look_up(adopted, ids, None, core_policy)), later)
             ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
 
             def commit(change: Change) -> None:
-                keeper.commit_answers(change.after, [*before, *keeper.answers_of(change)])
+                keeper.commit_state(change.after, [*before, *keeper.answers_of(change)])
 
             return execute(ready, plan, commit, progress)
 
