@@ -7,7 +7,7 @@ a part that did not change is not written again.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ import numpy as np
 from maxrr.errors import OlderCopy, WorkspaceError
 from maxrr.evidence import SigningKey
 from maxrr.files import flush_folder, to_plain, write_atomically
+from maxrr.files.strict_json import json_text
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
-from maxrr.unlearning.codec import facts_of, words_of
+from maxrr.unlearning.codec import facts_of, secrets_of, words_of
 from maxrr.unlearning.commitment import Departure
 from maxrr.unlearning.facts import Facts, NetworkFacts, Sources, Words
 from maxrr.unlearning.receipts import Receipt
@@ -32,7 +33,7 @@ from maxrr.workspace.codec import Ints, Table
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Frame, History
-from maxrr.workspace.names import EXTRACTOR, HEADS, PARTS, ROWS, SECRETS, history_name, name_of
+from maxrr.workspace.names import EXTRACTOR, HEADS, ROWS, SECRETS, history_name, name_of
 from maxrr.workspace.rows import Rows
 from maxrr.workspace.sealing import seal_proofs
 from maxrr.workspace.states import Counts, Files
@@ -203,18 +204,14 @@ class Store(Folder):
 
     def write_parts(self, fitted: Fitted, facts: Facts, words: Words) -> dict[str, str]:
         """Write the parts that are not in a file yet; the names and hashes of all."""
-        made: dict[str, Callable[[], bytes]] = {
-            SECRETS: lambda: codec.secret_bytes(fitted), HEADS: lambda: codec.heads_bytes(fitted, facts, words),
-        }  # fmt: skip
-        if self.kept is None or self.kept.extractor is not fitted.extractor:
-            made[EXTRACTOR] = lambda: codec.extractor_bytes(fitted)
+        made = {SECRETS: json_text(secrets_of(fitted)).encode(), HEADS: codec.heads_bytes(fitted, facts, words)}
         files = {}
-        for part in PARTS:
-            if part not in made:
-                name = self.root.file_of(part)
-                files[name] = self.root.files.hashes[name]
-                continue
-            content = made[part]()
+        if self.kept is None or self.kept.extractor is not fitted.extractor:
+            made[EXTRACTOR] = codec.extractor_bytes(fitted)
+        else:
+            name = self.root.file_of(EXTRACTOR)
+            files[name] = self.root.files.hashes[name]
+        for part, content in made.items():
             digest = hashlib.sha256(content).hexdigest()
             name = name_of(part, self.token, digest[:16])
             if not self.has_state or self.root.files.hashes.get(name) != digest:
