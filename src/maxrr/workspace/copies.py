@@ -131,7 +131,7 @@ class Later:
 
 
 def said_so(plan: Plan, later: Later) -> Plan:
-    """The same plan, with a reason that says why it is made."""
+    """Say in the reason of a plan why it is made."""
     first, last = (later.receipts[place].receipt.number for place in (0, -1))
     these = f"receipt {first}" if first == last else f"receipts {first} to {last}"
     return replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxrr.errors import OlderCopy, WorkspaceError
+from maxrr.errors import NotHere, OlderCopy, WorkspaceError
 from maxrr.files import Lock, flush_folder, overwrite
 from maxrr.plain_text import count
 from maxrr.unlearning.facts import Facts, Words
@@ -112,7 +112,7 @@ class Folder:
             self.finish()
 
     def read_beside_others(self) -> None:
-        """The same as `read`, where somebody may commit meanwhile: what was read may then be gone."""
+        """Read the folder where somebody may commit meanwhile: try again while the history grows."""
         path, _ = names.history_of(self.folder)
         until = time.monotonic() + max(self.wait, PATIENCE)
         tries_of: dict[int, int] = {}
@@ -128,7 +128,7 @@ class Folder:
             time.sleep(PAUSE)
 
     def read(self) -> None:
-        """What was committed last, if all of it is as it was written. Changes nothing.
+        """Read what was committed last, if all of it is as it was written. Changes nothing.
 
         The history is read once more after the rows: it says which of them somebody has erased meanwhile. What stands
         at its end and is no frame was never committed if all other files go with what stands before it; where they do
@@ -199,6 +199,8 @@ class Folder:
 
     def receipt(self, number: int) -> bytes:
         """A receipt as it was handed out, from the first."""
+        if not 1 <= number <= self.requests:
+            raise NotHere(f"there is no receipt {number}: the workspace has {count(self.requests, 'receipt')}")
         return self.history.part(*self.answers[number - 1].receipt)
 
     def proofs(self, number: int) -> bytes:
@@ -261,7 +263,7 @@ class Folder:
             raise OlderCopy(f"{said}. Nothing was changed")
 
     def said_older(self) -> str:
-        """What an older copy lacks, of which another may have gone on by now; empty where it is not known to be one."""
+        """Say what this copy lacks where it is known to be an older one; empty otherwise."""
         then, now = max(self.latest_seen, seen.latest(self.token)), self.now
         if not self.read_only:
             self.latest_seen = then
@@ -279,7 +281,7 @@ class Folder:
         self.finish()
 
     def recover(self) -> None:
-        """After a commit that failed: cut what it has left of a frame, and go on from what the history says."""
+        """Cut what a failed commit has left of a frame, and go on from what the history says."""
         self.is_finished = False
         if self.has_history and self.history.in_doubt:
             self.history.write_again()

@@ -192,7 +192,7 @@ class FolderKeeper:
             raise
 
     def go_back(self) -> None:
-        """After what failed: what counts is what the disk says."""
+        """Take the state that the disk says after a commit that failed, at once if that can be done."""
         self.uncertain = True
         with suppress(OSError, WorkspaceError):
             self.resolve()

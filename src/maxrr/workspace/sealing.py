@@ -64,7 +64,7 @@ def sealed_entry(secret: bytes, number: int, kind: bytes, who: Id, said: object)
 
 
 def tag_and_key(secret: bytes, number: int, kind: bytes, who: Id) -> tuple[bytes, bytes]:
-    """Those of an entry. An integer and its text are the same id, as on tombstones."""
+    """Derive tag and key of an entry. An integer and its text are the same id, as on tombstones."""
     said = b"maxrr proof\0%d\0%b\0" % (number, kind) + str(who).encode("utf-8", "surrogatepass")
     derived = hmac.digest(secret, said, "sha512")
     return derived[:TAG], derived[TAG:]

@@ -11,12 +11,11 @@ import numpy as np
 from sklearn.base import clone
 
 from maxrr.data import Dataset
-from maxrr.errors import NotHere, Refused, WorkspaceError
+from maxrr.errors import Refused, WorkspaceError
 from maxrr.evidence import PublicKey, SigningKey
 from maxrr.evidence.signing import require_signing_key
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import OwnTraining, TrainingFunction
-from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.aliases import Ids
@@ -38,7 +37,7 @@ from maxrr.workspace.dossiers import dossier_of
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
 from maxrr.workspace.exports import Export
 from maxrr.workspace.keeper import FolderKeeper, Records
-from maxrr.workspace.status import Status, exports_of, status_of
+from maxrr.workspace.status import Status, exports_of, handed_in, status_of
 from maxrr.workspace.store import Store
 
 FORGOTTEN, REPLACED, BEFORE = "forgotten", "replaced", "forgotten before"
@@ -576,23 +575,20 @@ class Workspace:
             There is no such receipt.
         """
         with self._lock:
-            if not 1 <= number <= self._fitted.requests:
-                have = count(self._fitted.requests, "receipt")
-                raise NotHere(f"there is no receipt {number}: the workspace has {have}")
+            self._keeper.check_open()
             return HandedReceipt.from_bytes(self._store.receipt(number))
 
-    def receipts(self) -> Iterator[Receipt]:
-        """All receipts, from the first.
+    def receipts(self) -> list[Receipt]:
+        """All receipts.
 
-        Yields
-        ------
-        Receipt
-            The next one, read from the folder (from memory where it is open for reading only).
+        Returns
+        -------
+        list of Receipt
+            From the first, read from the folder (from memory where it is open for reading only).
         """
         with self._lock:
-            last = self._fitted.requests
-        for number in range(1, last + 1):
-            yield self.receipt(number).receipt
+            self._keeper.check_open()
+            return [handed.receipt for handed in handed_in(self._store)]
 
     def status(self) -> Status:
         """What is in the workspace.
