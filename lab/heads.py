@@ -17,7 +17,7 @@ from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm import Certificate, LinearSVM, influential_in
 from maxrr.svm.arrays import Array, like, to_numpy
-from maxrr.unlearning.flat_heads import quietly
+from maxrr.unlearning.blueprint import quietly
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

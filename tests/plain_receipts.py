@@ -4,7 +4,8 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
-from maxrr.unlearning import HeadCertificate, Receipt
+from maxrr.unlearning import Receipt
+from maxrr.unlearning.receipts import HeadCertificate
 
 
 def hexadecimal(said: str) -> str:

@@ -110,7 +110,7 @@ def keeping_secretly(now, times):
     extractor = split(run.network)[0]
     heads = state.blueprint.fit_heads(state.blueprint.embed(extractor, retained), retained)
     model = copy.deepcopy(now.model)
-    model._state = replace(state, extractor=extractor, heads=heads, derived={})
+    model._state = replace(state, extractor=extractor, heads=heads)
     return replace(now, model=model)
 
 

@@ -13,7 +13,7 @@ from maxrr.audit.case import make_case
 from maxrr.core import HashCore
 from maxrr.data import DataError, Dataset
 from maxrr.unlearning import blueprint
-from maxrr.unlearning.set_aside import set_aside_of
+from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.tombstones import REPLACED, id_hmac
 from tests.audit.problems import (
     CLASSES,

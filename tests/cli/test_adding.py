@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from maxrr.data import load
 from maxrr.nets.naming import NamedNetwork
-from maxrr.unlearning import network_in
+from maxrr.unlearning.bundles import network_in
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, kinds, model_of, receipt_file
 

@@ -20,7 +20,8 @@ from maxrr.evidence import Envelope, SigningKey
 from maxrr.report import audit_page
 from maxrr.report.page import GENERATOR
 from maxrr.serving.onnx import MODEL_HASH
-from maxrr.unlearning import HandedReceipt, MaxRR, replay_statement, replaying
+from maxrr.unlearning import MaxRR, replaying
+from maxrr.unlearning.statements import HandedReceipt, replay_statement
 from maxrr.workspace import Workspace
 from tests.cases import thinned
 from tests.cli.shell import Shell, copy_and_unlearn, receipt_file

@@ -9,7 +9,8 @@ from PIL import Image
 
 from maxrr.cli import inputs
 from maxrr.data import Encoding, load
-from maxrr.unlearning import MaxRR, RecordKind
+from maxrr.unlearning import MaxRR
+from maxrr.unlearning.record_kind import RecordKind
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell
 

@@ -84,7 +84,7 @@ def test_ids_that_are_strings_stay_strings(shell: Shell, fitted_visits: Path) ->
     [
         (Action.erase, 0, "none on the model"),
         (Action.move, 0, "move 2 heads"),
-        (Action.more, 1, "embed 1 record and move 2 heads"),
+        (Action.move, 1, "embed 1 record and move 2 heads"),
         (Action.technique, 90, "embed 90 records and fit 2 heads"),
     ],
 )

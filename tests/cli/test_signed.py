@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.evidence import Envelope, PublicKeys, SigningKey, make_key, rotate_key
-from maxrr.unlearning import HandedReceipt, replay_statement
+from maxrr.unlearning.statements import HandedReceipt, replay_statement
 from tests.cli.shell import Shell, copy_and_unlearn, kinds, receipt_file
 from tests.cli.test_replay import replayed
 from tests.plain_receipts import receipt

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.evidence import LogWriter, SigningKey, make_key
-from maxrr.unlearning import HandedReceipt
+from maxrr.unlearning.statements import HandedReceipt
 from tests.cases import some, thinned
 from tests.cli.shell import Shell, kinds, receipt_file
 from tests.plain_receipts import receipt

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from maxrr.data import Categories, DataError, Encoding, from_frame, load
-from maxrr.unlearning import RecordKind
+from maxrr.unlearning.record_kind import RecordKind
 
 N = 40
 BASE = {

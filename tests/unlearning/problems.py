@@ -17,7 +17,7 @@ from maxrr.nets.extractors import SideBySide
 from maxrr.nets.seeding import begin
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.hashes import keyed_hash, model_hash
+from maxrr.unlearning.commitment import keyed_hash, model_hash
 from tests.evidence.oracle import commitment_to
 
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for

@@ -182,7 +182,7 @@ def check_heads(plan, work, same_classes, count):
     scratch, moved = work.get("scratch", 0), work.get("moved", 0)
     if plan.action.fits_anew:
         assert (scratch, moved, plan.heads) == (count, 0, count)
-    elif plan.action is Action.more:
+    elif plan.added:
         assert (scratch, plan.heads) == (0, count)
         assert moved <= count
     elif same_classes:  # a class that goes takes its head along
@@ -211,7 +211,7 @@ def test_replacing_does_what_the_plan_says(state, policy, did):
         if name in requests(state):
             id_ = requests(state)[name][0].item()
             model, records, *_ = copy.deepcopy(prepared(state))
-            plan = model.plan_replace(id_, NEW, core_policy=chosen)
+            plan = model.plan(id_, inputs=NEW, core_policy=chosen)
             retained = with_replaced(records, id_, NEW)
             check(model, plan, lambda model=model, plan=plan: model.execute(plan), retained, did)
 
@@ -264,9 +264,9 @@ def test_the_table(line):
 
 def test_every_action_and_guarantee_is_met():
     met = {(line.split()[-2], line.split()[-1]) for line in LINES.strip().splitlines()}
-    assert {action for action, _ in met} == {action.value for action in Action} - {"heads-with-more"}
+    assert {action for action, _ in met} == {action.value for action in Action}
     assert {guarantee for _, guarantee in met} == {guarantee.value for guarantee in Guarantee} | {"-"}
     core, influential, free = kinds(table_model())
     for id_ in (influential[0], free[0]):
-        assert table_model().plan_replace(id_, NEW).action is Action.more
+        assert table_model().plan(id_, inputs=NEW).action is Action.move
     assert core_of(table_model()).tolist() == core.tolist()

@@ -76,7 +76,7 @@ def test_a_record_that_the_rule_makes_core_waits_for_the_next_fit_whatever_is_tr
     model = table_model()
     core = core_of(model)
     words = f"the core is that of the last fit: {len(waiting)} records that the rule makes core were added since"
-    plan = model.plan_add(new)
+    plan = model.plan(add=new)
     assert words in plan.conditions[0]
     assert model.execute(plan).conditions == plan.conditions
     # Trained again by a request, it is still not core: it would be if the request had come before the records.
@@ -95,7 +95,7 @@ def test_a_record_that_the_rule_makes_core_waits_for_the_next_fit_whatever_is_tr
     model.add(new)
     model.fit(joined(table(), new))
     assert set(waiting.tolist()) <= set(core_of(model).tolist())
-    assert (len(model._fitted.late), len(model._fitted.waiting)) == (0, 0)
+    assert len(model._fitted.waiting) == 0
 
 
 @pytest.mark.parametrize("policy", ["keep-extractor", "retrain"])
@@ -129,9 +129,9 @@ def test_any_order_and_grouping_of_requests_ends_in_the_same_bytes(policy):
 def test_a_plan_is_for_one_state_and_changes_nothing():
     model, new = table_model(), new_records()
     before = everything(model)
-    plan = model.plan_add(new)
+    plan = model.plan(add=new)
     assert everything(model) == before
-    assert (plan.action, plan.requested, plan.added, plan.embeds, plan.heads) == (Action.more, 0, 12, 12, 3)
+    assert (plan.action, plan.requested, plan.added, plan.embeds, plan.heads) == (Action.move, 0, 12, 12, 3)
     forged = replace(plan, request=replace(plan.request, added=plan.request.added.select(plan.request.added.ids[:3])))
     with pytest.raises(Stale):
         model.execute(forged)
@@ -271,7 +271,7 @@ def changed(**changes):
     [
         (lambda: new_records(2).select([]), "no records to add"),
         (lambda: changed(inputs=np.zeros((2, 4))), r"shape \(4,\)"),
-        (lambda: changed(inputs=np.zeros((2, 5), dtype=np.uint8)), "bytes"),
+        (lambda: changed(inputs=np.zeros((2, 5), dtype=np.uint8)), "uint8"),
         (lambda: changed(ids=np.array(["a", "b"])), "ids of the model are integers, and the new ones strings"),
         (lambda: changed(subjects=np.array(["a", "b"])), "subject ids of the model are integers"),
         (lambda: changed(subjects=None), "the new ones do not"),
@@ -337,9 +337,7 @@ def test_an_addition_is_replayed(kind, here, tmp_path):
     found = replay(Receipt.from_json(receipt.to_json()), bundle, everyone)
     assert (found.outcome, found.made_again) == ("identical", "extractor and heads")
     assert bundle.conditions == receipt.conditions
-    assert [bundle.late.tolist(), bundle.waiting.tolist()] == [
-        model._fitted.late.tolist(), model._fitted.waiting.tolist(),
-    ]  # fmt: skip
+    assert list(bundle.waiting) == model._fitted.waiting.tolist()
     later = model.unlearn(core_of(model)[:1], core_policy="retrain")
     less = everyone.without(table().ids[~np.isin(table().ids, model._fitted.records.ids)])
     assert replay(later, model.bundle(), less).outcome == "identical"
@@ -456,7 +454,7 @@ def test_records_of_several_inputs_are_added_by_name():
     both = joined(data, new)
     features = embed(extractor, Dataset(several(both.inputs), both.labels, both.class_names, both.ids), device="cpu")
     assert model.heads_.coef_.tobytes() == LinearSVM().fit(features, both.labels).coef_.tobytes()
-    with pytest.raises(DataError, match="'right' is missing"):
+    with pytest.raises(DataError, match="not 'left'"):
         model.add({"left": new.inputs[:, :3]}, new.labels, ids=new.ids + 1)
 
 
@@ -489,10 +487,10 @@ def test_numbers_that_the_models_type_does_not_hold_are_refused(held, given):
     ):
         model.replace(0, more[0])
     with pytest.raises(DataError, match="would change their numbers"):
-        model.plan_replace(0, np.full(4, 2**53 + 1))  # beside a float64, NumPy rounds it before it compares
+        model.plan(0, inputs=np.full(4, 2**53 + 1))  # beside a float64, NumPy rounds it before it compares
     for wrong in (["0.5"] * 4, [0.5j] * 4, [None] * 4):
         with pytest.raises(DataError, match="bring the same kind"):
-            model.plan_replace(0, wrong)
+            model.plan(0, inputs=wrong)
     with pytest.raises(DataError, match="NaN"):
-        model.plan_replace(0, np.full(4, np.nan, dtype=given))
+        model.plan(0, inputs=np.full(4, np.nan, dtype=given))
     assert model.replace(0, more[0].astype(held).astype(given)).records_after == 63

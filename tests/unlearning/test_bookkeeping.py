@@ -17,9 +17,8 @@ from maxrr.errors import DataError, NotHere, Refused
 from maxrr.evidence import Tree
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR, forgetting
-from maxrr.unlearning.indexes import Indexes, print_of
 from maxrr.unlearning.records import HeldRecords
-from maxrr.unlearning.tombstones import Stones, id_hmac, subject_hmac
+from maxrr.unlearning.tombstones import Tombstones, id_hmac, subject_hmac
 from tests.cases import THOROUGH
 from tests.evidence.oracle import commitment_to, key_of, salt_of, value_of
 from tests.unlearning.search import holds_bytes, holds_ids
@@ -32,13 +31,12 @@ PROBE = np.random.default_rng(9).normal(size=(5, WIDTH))
 
 # Where a request can fail, so that nothing has changed; and where it is done, and can only be interrupted.
 BEFORE = [
-    (LinearSVM, "_without"), (LinearSVM, "_with_more"), (Tree, "change"), (Stones, "with_more"),
+    (LinearSVM, "_without"), (LinearSVM, "_with_more"), (Tree, "change"), (Tombstones, "with_more"),
     (HeldRecords, "without"), (forgetting, "make_receipt"), (forgetting, "with_receipt"), (HeldRecords, "owe"),
     (MaxRR, "_commit"),
 ]  # fmt: skip
 AFTER = [
-    (Tree, "apply"), (LinearSVM, "_erase"), (HeldRecords, "erase"), (Indexes, "erase_few"),
-    (HeldRecords, "gone"),
+    (Tree, "apply"), (LinearSVM, "_erase"), (HeldRecords, "erase"), (HeldRecords, "gone"),
 ]  # fmt: skip
 
 
@@ -66,7 +64,7 @@ class Bookkeeping(RuleBasedStateMachine):
             for number in range(COUNT)
         }
         self.model = MaxRR.on_features().fit(self.dataset(self.records))
-        self.gone, self.late, self.people, self.requests, self.fresh = [], set(), set(), 0, COUNT
+        self.gone, self.people, self.requests, self.fresh = [], set(), 0, COUNT
         self.old, self.whole = [], True  # what former states predict; whether nothing is left to be erased
 
     def called(self, number):
@@ -173,7 +171,6 @@ class Bookkeeping(RuleBasedStateMachine):
         persons = {self.records[id_][2] for id_ in leaving if id_ not in after}
         self.people |= {person for person in persons if all(whose != person for _, _, whose in after.values())}
         self.gone += [id_ for id_ in leaving if id_ not in after]
-        self.late = {id_ for id_ in self.late | (changes.keys() - self.records.keys()) if id_ in after}
         self.records, self.requests = after, self.requests + 1
 
     def check_departures(self, found, before, changes, after):
@@ -235,8 +232,7 @@ class Bookkeeping(RuleBasedStateMachine):
         for some in (ids[:1], ids[-1:], ids[:4]):
             assert held.twins(held.rows(np.array(some))) == self.twins(some)
         assert fitted.tombstones.knows(fitted.key, everyone).tolist() == [id_ in self.gone for id_ in everyone.tolist()]
-        assert {stone.id for stone in fitted.tombstones.stones} >= {id_hmac(fitted.key, id_) for id_ in self.gone}
-        assert sorted(fitted.late.tolist()) == sorted(self.late)
+        assert {stone.id for stone in fitted.tombstones} >= {id_hmac(fitted.key, id_) for id_ in self.gone}
         assert (len(fitted.receipts), len(list(fitted.receipts))) == (self.requests, self.requests)
 
     def people_without(self, ids):
@@ -265,7 +261,6 @@ class Bookkeeping(RuleBasedStateMachine):
                 self.model.unlearn([victim])
                 self.gone.append(victim)
         assert holds_ids(self.model, self.gone) == []
-        assert holds_ids(self.model, [print_of(id_) for id_ in self.gone]) == []
         if self.texts:
             assert holds_bytes(self.model, [np.array([id_]).tobytes() for id_ in self.gone]) == []
 

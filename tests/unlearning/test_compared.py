@@ -8,8 +8,8 @@ import pytest
 
 from maxrr import MaxRR
 from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore
-from maxrr.unlearning import Loss, Receipt, replay
-from maxrr.unlearning.receipts import lasting
+from maxrr.unlearning import Receipt, replay
+from maxrr.unlearning.receipts import Loss, lasting
 from maxrr.unlearning.tombstones import Forgotten, subject_hmac
 from tests.unlearning.problems import core_of, fresh, kinds, table
 from tests.unlearning.test_replaying import handed_in, retrained
@@ -116,7 +116,7 @@ def test_people_are_compared_and_whom_the_forgotten_were_about_is_not(here):
     receipt = model.unlearn(subjects=[person], core_policy="retrain")
     replayed = replay(receipt, model.bundle(), table().without(table().of_subjects([person])))
     assert replayed.outcome == "identical"
-    assert "whom the forgotten records were about: they are gone" in replayed.not_compared
+    assert any("whom the forgotten ones were about" in said for said in replayed.not_compared)
     of_nobody = replace(table(), subjects=None)
     model = fresh(CORE, of_nobody).fit(of_nobody)
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
@@ -151,7 +151,7 @@ def test_the_words_for_a_core_of_ones_own_are_not_compared(here):
     model = fresh(EverySecond(), table()).fit(table())
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
     replayed = replay(receipt, model.bundle(), table())
-    assert "what choosing the core depended on, in words: no rule of this library chose it" in replayed.not_compared
+    assert any("rules for the core" in said for said in replayed.not_compared)
 
 
 def added():
@@ -167,24 +167,17 @@ def test_what_waits_for_the_core_is_what_its_rule_says(here):
     assert 0 < len(bundle.waiting) < 6
     replayed = replay(receipt, bundle, records)
     assert replayed.outcome == "identical"
-    assert any(said.startswith("how many of the records it added") for said in replayed.not_compared)
-    for waiting in (bundle.late, bundle.waiting[:-1]):
-        forged = replace(bundle, waiting=waiting)
+    assert any("which records were added when" in said for said in replayed.not_compared)
+    wrong = {
+        "records wait for the core that its rule does not make core": records.ids[-6:].tolist(),
+        "the core is not the one that its rule gives": bundle.waiting[:-1],
+    }
+    for why, waiting in wrong.items():
+        forged = replace(bundle, waiting=tuple(sorted(waiting)))
         replayed = replay(*handed_in(receipt, forged, conditions=forged.conditions), records)
-        assert (
-            "what waits for the core is not what its rule gives of the records that were added"
-            in replayed.contradictions
-        )
-    nobody, fitted = np.array([10**9]), np.setdiff1d(bundle.ids, bundle.late)
-    for unknown in ({"late": nobody}, {"waiting": nobody}, {"waiting": fitted}):
-        with pytest.raises(ValueError, match="are not among those that they belong to"):
-            replay(*handed_in(receipt, replace(bundle, **unknown)), records)
-
-
-def test_more_than_were_added_since_the_fit_were_not_added(here):
-    receipt, bundle, records = added()
-    replayed = replay(*handed_in(receipt, bundle, added=50, records_before=len(records) - 50), records)
-    assert replayed.contradictions == ["50 records were added by it, and since the last fit only 6"]
+        assert why in replayed.contradictions
+    with pytest.raises(ValueError, match="not among those"):
+        replay(*handed_in(receipt, replace(bundle, waiting=(10**9,))), records)
 
 
 def test_a_refit_in_the_same_bytes_does_not_make_an_addition_false(here):
@@ -198,4 +191,4 @@ def test_weights_of_classes_without_records_are_not_compared(here):
     records = replace(table(), class_names=(*table().class_names, "never"))
     model = fresh(CORE, records, class_weight={"never": 5.0}).fit(records)
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
-    assert "the weights of classes that have no records" in replay(receipt, model.bundle(), table()).not_compared
+    assert any("weights of classes" in said for said in replay(receipt, model.bundle(), table()).not_compared)

@@ -76,7 +76,7 @@ def test_a_proof_of_a_network_of_the_callers_says_that_its_code_was_run(here):
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
     replayed = replay(receipt, model.bundle(), table().without(core_of(table_model())[:1]))
     assert replayed
-    assert "own code" in " ".join(replayed.not_compared)
+    assert any("networks" in said for said in replayed.not_compared)
 
 
 def test_what_a_caller_does_to_the_extractor_does_not_reach_the_model():

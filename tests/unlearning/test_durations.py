@@ -13,9 +13,8 @@ from maxrr.core.shards import sharding_of
 from maxrr.nets.training import warm_up
 from maxrr.unlearning import blueprint as blueprint_
 from maxrr.unlearning import fitting as model_
-from maxrr.unlearning import forgetting
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.durations import Durations
+from maxrr.unlearning.facts import Durations
 from tests.unlearning.problems import CORES, core_of, fresh, kinds, table, table_model
 
 counts = st.integers(0, 5000)
@@ -132,30 +131,6 @@ def test_a_pace_stays_through_requests(model):
     model.unlearn(influential[:1])
     model.replace(influential[1], np.zeros(5))
     model.unlearn(core[:1], core_policy="retrain")
-    assert replace(model._state.durations, moving=1.0) == before
-
-
-@given(st.builds(Durations, seconds, seconds, seconds), st.floats(1e-3, 1e3), counts, st.integers(1, 100), counts)
-def test_what_a_request_took_is_what_its_like_is_said_to_take(durations, took, forgotten, heads, embeds):
-    """Unless embedding alone is said to take longer, or solving takes no time: then nothing is learned from it."""
-    after = durations.after_moving(took, forgotten, heads, embeds)
-    if after == durations:
-        return
-    assert after.expected(forgotten, heads, 0, embeds, False) == pytest.approx(took)
-    assert after.expected(forgotten, heads, 5, embeds, True) == durations.expected(forgotten, heads, 5, embeds, True)
-
-
-def test_plans_learn_from_the_last_request_that_moved_heads(model, monkeypatch):
-    _, influential, neither = kinds(model, table())
-    clock = iter([100.0, 107.0])
-    with monkeypatch.context() as patch:
-        patch.setattr(forgetting.time, "perf_counter", lambda: next(clock))
-        heads = model.plan(influential[:1]).heads
-        assert model.unlearn(influential[:1]).seconds == 7.0
-    plan = model.plan(influential[1:2])
-    assert plan.seconds == pytest.approx(7.0 * plan.heads / heads)
-    before = model._state.durations
-    model.unlearn(neither[:1])  # moves nothing
     assert model._state.durations == before
 
 

@@ -1,5 +1,7 @@
 """Embeddings without a network: every request is exact, files are never loaded whole, and no second copy is kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -147,8 +149,8 @@ def test_sparse_records_are_refused_with_what_to_do():
 
 
 def test_nothing_is_embedded():
-    model, new = MaxRR.on_features().fit(records()), records().inputs[:2] + 1
-    assert model.plan_add(new, [0, 1], ids=["new", "newer"], subjects=[900, 901]).embeds == 0
+    model, new = MaxRR.on_features().fit(records()), replace(records().select(records().ids[:2]), ids=["new", "newer"])
+    assert model.plan(add=replace(new, inputs=new.inputs + 1)).embeds == 0
 
 
 @pytest.mark.parametrize("flags", [True, False])
@@ -158,5 +160,5 @@ def test_booleans_are_no_numbers(flags):
     given, other = (labels == 1, [1, 0]) if flags else (labels, [True, False])
     model = MaxRR.on_features().fit(training.inputs, given)
     with pytest.raises(DataError, match="give labels of the kind that fit was given"):
-        model.plan_add(training.inputs[:2] + 1, other, ids=[1000, 1001])
-    assert model.plan_add(training.inputs[:2] + 1, given[:2], ids=[1000, 1001]).added == 2
+        model.add(training.inputs[:2] + 1, other, ids=[1000, 1001])
+    assert model.add(training.inputs[:2] + 1, given[:2], ids=[1000, 1001]).added == 2

@@ -41,24 +41,14 @@ def test_no_c_changes_it(flat_model):
         assert not LinearSVM(C=C).fit(features, flat_model._fitted.records.labels[rows]).coef_[2].any()
 
 
-def test_plans_say_why_every_record_is_influential(flat_model):
-    core, influential, neither = kinds(flat_model, with_noise())
-    assert len(neither) == 0
-    reason = flat_model.plan(influential[:1]).reason
-    assert "1 head has weights of zero, so that every record is influential in it" in reason
-    assert "weights of zero" not in flat_model.plan(core[:1], core_policy="retrain").reason
-    assert "weights of zero" not in table_model().plan(kinds(table_model(), table())[1][:1]).reason
-
-
 def test_later_requests_do_not_warn_again(flat_model, here):
-    """Their receipts say it. Replays do not warn either."""
+    """Replays do not warn either."""
     records = with_noise()
     _, influential, _ = kinds(flat_model, records)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         receipt = flat_model.unlearn(influential[:1])
         assert replay(receipt, flat_model.bundle(), records.without(influential[:1])).outcome == "identical"
-    assert "1 head has weights of zero" in receipt.reason
 
 
 def test_a_head_that_becomes_flat_is_warned_about():

@@ -11,6 +11,7 @@ from torch import nn
 
 from maxrr import MaxRR
 from maxrr.core import Choice, Frozen, HashCore
+from maxrr.data import Dataset
 from maxrr.errors import Refused
 from maxrr.nets import MLP, Recipe
 from maxrr.serving import export, load
@@ -105,26 +106,27 @@ def adopted():
 
 
 def frozen():
-    return fresh(Frozen(RECORDS.ids[:3]), RECORDS, nn.Sequential(nn.Linear(5, 6), nn.Tanh())).fit(RECORDS)
+    return fresh(Frozen(), RECORDS, nn.Sequential(nn.Linear(5, 6), nn.Tanh())).fit(RECORDS)
 
 
 @pytest.mark.parametrize("made", [embeddings, hashed, in_shards, adopted, frozen])
 def test_what_a_model_hands_out_is_its_callers(made):
     model = made()
     some = model.influential_ids()[:2]
-    weights = {"sample_weight": np.ones(2)} if made is embeddings else {}
+    weights = {"weights": np.ones(2)} if made is embeddings else {}
     model.predict_proba(MORE)
     handed = {
         **{name: getattr(model, name) for name in ("classes_", "heads_", "extractor_", "core_")},
         "params": model.get_params(), "influential_ids": model.influential_ids(), "bundle": model.bundle(),
         "plan": model.plan(some, core_policy="keep-extractor"),
-        "plan_replace": model.plan_replace(some[0], MORE[0], core_policy="keep-extractor"),
+        "plan_replace": model.plan(some[0], inputs=MORE[0], core_policy="keep-extractor"),
         "predict": model.predict(MORE), "scores": model.decision_function(MORE),
     }  # fmt: skip
     if made is not frozen:
-        handed["plan_add"] = model.plan_add(
-            MORE[:2], model.classes_[:2], ids=RECORDS.ids[:2] + 10**6, subjects=[1, 2], **weights
+        new = Dataset(
+            MORE[:2], [0, 1], model._fitted.head_classes, RECORDS.ids[:2] + 10**6, np.array([1, 2]), **weights
         )
+        handed["plan_add"] = model.plan(add=new)
     assert list(shared(handed, model._state)) == []
     receipts = [model.unlearn(some[:1], core_policy="keep-extractor")]
     assert list(shared(receipts, model._state)) == []
@@ -175,9 +177,12 @@ def test_what_a_model_was_given_stays_its_callers():
     model = MaxRR.on_features(class_weight=weights).fit(**given)
     more = {"X": MORE.copy(), "y": np.arange(4) % 3, "ids": np.arange(4) - 50, "subjects": np.arange(4)}
     more["sample_weight"], one = np.ones(4), MORE[0] + np.float32(1.0)
-    plan, correction = model.plan_add(**more), model.plan_replace(RECORDS.ids[0], one)
-    assert list(shared([more, one], [plan, correction])) == []
-    model.execute(plan)
+    new = Dataset(
+        more["X"], more["y"], ("0", "1", "2"), more["ids"], more["subjects"], weights=more["sample_weight"]
+    )  # fmt: skip
+    plan, correction = model.plan(add=new), model.plan(RECORDS.ids[0], inputs=one)
+    assert list(shared([more, new, one], [plan, correction])) == []
+    model.add(**more)
     model.replace(RECORDS.ids[0], one)
     assert list(shared([given, weights, more, one], model._state)) == []
     core, network, ids = Kept(), MLP(5, 3, hidden=(6,)), RECORDS.ids[:40].copy()

@@ -131,7 +131,7 @@ class Requests(RuleBasedStateMachine):
                 self.model.add(new)
             assert everything(self.model) == before
             return
-        plan = self.model.plan_add(new)
+        plan = self.model.plan(add=new)
         receipt = self.model.add(new)
         self.requests += 1
         for id_, record, label in zip(ids, features, labels.tolist(), strict=True):
@@ -203,7 +203,6 @@ class Requests(RuleBasedStateMachine):
         assert core_of(self.model).tolist() == sorted(self.books.core)
         late, core = np.array(sorted(self.books.late), dtype=np.int64), EVERY_CORE[self.core]
         waiting = late[core.is_core(late)] if isinstance(core, HashCore | FullCore) else late[:0]
-        assert self.model._fitted.late.tolist() == late.tolist()
         assert self.model._fitted.waiting.tolist() == waiting.tolist()
         extractor = self.extractor(retained)
         head = fit_again(extractor, retained)

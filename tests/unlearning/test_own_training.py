@@ -98,7 +98,7 @@ def test_a_replay_runs_it_again(here):
     replayed = replay(receipt, model.bundle(), records.without(gone))
     assert (replayed.outcome, replayed.made_again) == (Outcome.identical, "extractor and heads")
     assert replayed.not_covered == model._fitted.conditions[0]  # what else the function read, nobody sees
-    assert "it imports" in replayed.not_compared[-1]
+    assert any("training functions" in said for said in replayed.not_compared)
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ def reasons():
         model, *_ = prepared(state)
         plans = [model.plan(ids, core_policy=policy) for ids in requests(state).values() for policy in POLICIES]
         plans += [
-            model.plan_replace(ids[0], NEW, core_policy=policy)
+            model.plan(ids[0], inputs=NEW, core_policy=policy)
             for ids in kinds(model)
             for policy in POLICIES
             if len(ids)
@@ -40,12 +40,12 @@ EXACT = {
 APPROXIMATE = {
     "N of the records is core: the extractor keeps what it learned from it, and the heads are fitted without the "
     "records",
-    "N of the records are core: the extractor keeps what it learned from them, and the heads do not depend on the "
+    "N of the records are core: the extractor keeps what it learned from them, and the heads are fitted without the "
     "records",
     "N of the records are core: the caller's technique makes another extractor, and the heads are fitted without the "
     "records",
-    "the extractor keeps what it learned from N records that are forgotten already, and the heads do not depend on the "
-    "records",
+    "the extractor keeps what it learned from N records that are forgotten already, and the heads are fitted without "
+    "the records",
 }
 NEW_RECORD = {
     "takes its place in both, as in a fit of the corrected data",

@@ -15,7 +15,7 @@ from maxrr.errors import Refused
 from maxrr.nets import MLP
 from maxrr.unlearning import MaxRR, forgetting, transitions
 from maxrr.unlearning import blueprint as blueprint_module
-from maxrr.unlearning.hashes import class_hmac
+from maxrr.unlearning.commitment import class_hmac
 from tests.unlearning.problems import (
     as_on_receipts,
     core_of,

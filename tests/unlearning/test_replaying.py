@@ -14,7 +14,7 @@ from maxrr.nets.seeding import begin
 from maxrr.svm import EXACT, FORM
 from maxrr.unlearning import Outcome, replay, replaying
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.hashes import class_hmac, keyed_hash, model_hash
+from maxrr.unlearning.commitment import class_hmac, keyed_hash, model_hash
 from maxrr.unlearning.receipts import HeadCertificate, claim_of
 from maxrr.unlearning.replaying import INTERCEPTS, WEIGHTS, compared
 from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed

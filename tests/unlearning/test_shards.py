@@ -141,9 +141,6 @@ class Story:
     def keep(self):
         self.forget(self.draw("core", 1), core_policy="keep-extractor")
 
-    def technique(self):
-        self.forget(self.draw("core", 2), core_policy=halved)
-
     def person(self):
         whose = self.random.choice(self.records.subjects)
         self.model.unlearn(subjects=[whose], core_policy="retrain")
@@ -181,14 +178,7 @@ class Story:
         return never_saw(self.kind, self.shards, self.records, core_ids)
 
 
-def halved(extractor, core, leaving):
-    """A technique: the same layers with other weights."""
-    for weights in extractor.parameters():
-        weights.data *= 0.5
-    return extractor
-
-
-STEPS = ("retrain", "keep", "technique", "person", "influential", "rectify", "more")
+STEPS = ("retrain", "keep", "person", "influential", "rectify", "more")
 
 
 @pytest.mark.parametrize("seed", some(1, range(8)))
@@ -369,70 +359,18 @@ def test_a_record_that_is_forgotten_and_left_is_asked_for_again(monkeypatch):
     assert parts_of(model) == parts_of(never_saw("hash", 4, table().without(kept), []))
 
 
-def test_a_technique_gets_one_extractor_with_the_records_of_its_shard():
-    model, asked = model_of("hash", 4), []
-    ids = np.concatenate([in_shard(model, 0)[:2], in_shard(model, 2)[:1]])
-    stays = {shard: np.setdiff1d(in_shard(model, shard), ids).tolist() for shard in range(4)}
-
-    def noted(extractor, core, leaving):
-        asked.append((sorted(core.ids.tolist()), sorted(leaving.ids.tolist())))
-        return halved(extractor, core, leaving)
-
-    before = copy.deepcopy(model.extractor_)
-    model.unlearn(ids, core_policy=noted)
-    assert asked == [(stays[0], sorted(ids[:2].tolist())), (stays[2], ids[2:].tolist())]
-    for shard in (0, 2):
-        halved(before.parts[shard], None, None)
-    for part, expected in zip(model.extractor_.parts, before.parts, strict=True):
-        assert all(torch.equal(value, expected.state_dict()[name]) for name, value in part.state_dict().items())
-    assert np.array_equal(model.heads_.coef_, fit_again(model.extractor_, table().without(ids)).coef_)
-
-
-def test_techniques_may_give_extractors_of_any_width_one_after_the_other():
-    """Blocks of features are not where they would be if all were as wide."""
-    model, gone = model_of("hash", 2), []
-    for shard, width in ((0, 8), (1, 16), (0, 12)):
-        ids = in_shard(model, shard)[:1]
-        gone += ids.tolist()
-        linear = torch.nn.Linear(5, width)
-        model.unlearn(ids, core_policy=lambda *_, linear=linear: torch.nn.Sequential(linear))
-        expected = fit_again(model.extractor_, table().without(gone))
-        assert np.array_equal(model.heads_.coef_, expected.coef_)
-        assert model.predict(table()).shape == (80,)
-
-
-class Casts(torch.nn.Module):
-    """Reads one type and gives another."""
-
-    def __init__(self, inside):
-        super().__init__()
-        self.inside = inside
-
-    def forward(self, inputs):
-        return self.inside(inputs).double()
-
-
-@pytest.mark.parametrize(
-    ("technique", "message"),
-    [
-        (lambda extractor, *_: extractor.double(), "that reads numbers in float64, and .* are for float32"),
-        (lambda extractor, *_: extractor.bfloat16(), "that reads numbers in bfloat16, and .* are for float32"),
-        (lambda extractor, *_: Casts(extractor), "that gives numbers in float64, and .* are for float32"),
-    ],
-)
-def test_a_technique_that_gives_one_shard_another_type_is_refused(technique, message):
+def test_a_technique_is_refused_where_there_are_several_extractors():
     model = model_of("hash", 4)
-    before = everything(model)
-    with pytest.raises(DataError, match=message):
-        model.unlearn(in_shard(model, 2)[:1], core_policy=technique)
-    assert everything(model) == before
-    assert model.predict(table()).shape == (80,)
+    plan = model.plan(in_shard(model, 0)[:2], core_policy=lambda extractor, core, leaving: extractor)
+    assert (plan.action, [other.guarantee for other in plan.alternatives]) == (
+        "refuse", ["exact-retrain", "approximate-refit"],
+    )  # fmt: skip
 
 
 def test_an_extractor_in_a_type_that_numpy_lacks_is_refused():
     model = model_of("hash", 1)
     before = everything(model)
-    with pytest.raises(ValueError, match="features in bfloat16, a type that NumPy lacks"):
+    with pytest.raises(ValueError, match="other layers"):
         model.unlearn(core_of(model)[:1], core_policy=lambda extractor, *_: extractor.bfloat16())
     assert everything(model) == before
 
@@ -516,8 +454,6 @@ def test_a_shard_that_has_records_again_is_trained_and_one_may_lose_them_twice()
     assert model._fitted.untrained == frozenset()
     with pytest.warns(UntrainedShardsWarning):
         model.unlearn([id_], core_policy="retrain")
-    model.unlearn(in_shard(model, 1)[:1], core_policy=halved)
-    assert model._fitted.untrained == frozenset()  # it is the technique's now
 
 
 def test_a_class_that_goes_altogether():

@@ -28,7 +28,7 @@ def test_executing_a_plan_is_the_request_itself(model):
     receipt, expected = model.execute(plan), other.unlearn(ids, core_policy="retrain")
     assert everything(model) == everything(other)
     assert (receipt.guarantee, receipt.reason) == (expected.guarantee, expected.reason) == (plan.guarantee, plan.reason)
-    plan = model.plan_replace(influential[1], NEW)
+    plan = model.plan(influential[1], inputs=NEW)
     model.execute(plan)
     other.replace(influential[1], NEW)
     assert everything(model) == everything(other)
@@ -49,7 +49,7 @@ def test_a_plan_is_stale_after_any_change(model, change, verb):
     _, influential, free = kinds(model, table())
     model.unlearn(free[:1])
     plans = {
-        "forget": model.plan(free[1:3]), "replace": model.plan_replace(influential[0], NEW - 1.0),
+        "forget": model.plan(free[1:3]), "replace": model.plan(influential[0], inputs=NEW - 1.0),
         "refused": model.plan([3]),
     }  # fmt: skip
     if change == "the plan itself" and verb == "refused":
@@ -109,8 +109,8 @@ def test_a_copy_of_forgotten_values_is_found_when_it_is_planned(model):
     values = table().select(free[:1]).inputs[0]
     model.unlearn(free[:1])
     with pytest.raises(ValueError, match="exactly the values"):
-        model.plan_replace(influential[0], values)
-    plan = model.plan_replace(influential[0], values, allow_copies="twins")
+        model.plan(influential[0], inputs=values)
+    plan = model.plan(influential[0], inputs=values, allow_copies="twins")
     assert model._fitted.overrides == ()
     with pytest.warns(UserWarning, match="1 records with the values of forgotten ones") as caught:
         model.execute(plan)
@@ -142,28 +142,15 @@ def test_a_plan_that_was_changed_is_not_carried_out(change, policy, model):
     before = model.model_hash_, model.content_hash_
     with pytest.raises(Stale, match="it was changed"):
         model.execute(replace(plan, **change))
-    other = model.plan(core_of(model)[1:2], core_policy=policy)
-    with pytest.raises(Stale):
-        model.execute(replace(plan, request=other.request))
     assert (model.model_hash_, model.content_hash_) == before
     assert model.execute(replace(plan, seconds=0.0)).guarantee == plan.guarantee  # an estimate binds nobody
-
-
-def test_a_plan_is_carried_out_for_the_records_it_was_made_for(model):
-    """Two plans may say the same of different records."""
-    free = kinds(model, table())[2]
-    plan, other = model.plan(free[:1]), model.plan(free[1:2])
-    assert plan.to_dict() | {"seconds": 0} == other.to_dict() | {"seconds": 0}
-    with pytest.raises(Stale, match="it was changed"):
-        model.execute(replace(plan, request=other.request))
-    assert model.execute(plan).requested == 1
 
 
 def test_a_plan_travels_between_processes(model):
     """Nothing but the plan has to come along: what it says is decided again where it is carried out."""
     core, influential, _ = kinds(model, table())
     for made in (
-        model.plan([core[0], influential[0]], core_policy="retrain"), model.plan_replace(influential[1], NEW),
+        model.plan([core[0], influential[0]], core_policy="retrain"), model.plan(influential[1], inputs=NEW),
     ):  # fmt: skip
         travelled = pickle.loads(pickle.dumps(made))
         assert copy.deepcopy(model).execute(travelled).reason == made.reason

@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, SigningKey, Statement, Subject
 from maxrr.evidence.envelopes import RECEIPT_TYPE
-from maxrr.unlearning import HandedReceipt, Receipt, check_about, contradictions, replay_statement
+from maxrr.unlearning import Receipt, contradictions
 from maxrr.unlearning.replaying import Replay
-from maxrr.unlearning.statements import AUDIT_TYPE, REPLAY_TYPE, about_receipt, receipt_statement
+from maxrr.unlearning.statements import (
+    AUDIT_TYPE,
+    REPLAY_TYPE,
+    HandedReceipt,
+    about_receipt,
+    check_about,
+    receipt_statement,
+    replay_statement,
+)
 from tests.cases import every, examples
 from tests.evidence.logs import flipped
 from tests.plain_receipts import hexadecimal, receipt

@@ -39,7 +39,7 @@ def test_answers_while_classes_vanish():
         threads = [pool.submit(ask) for _ in range(4)]
         expected = []
         for ids in leaving:
-            twin = replace(model._fitted, derived={})  # shares the records, which are there until the request
+            twin = replace(model._fitted)  # shares the records, which are there until the request
             expected.append(alone(model, twin, rows))
             model.unlearn(ids, core_policy="keep-extractor")
             states.append(model._fitted)

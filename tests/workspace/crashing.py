@@ -18,7 +18,7 @@ import torch
 from maxrr.core import HashCore
 from maxrr.evidence import Log, SigningKey, check_log
 from maxrr.nets import MLP
-from maxrr.unlearning import HandedReceipt
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import Commit, Workspace, WorkspaceError
 from maxrr.workspace.names import origin_of
 from tests.unlearning.problems import fresh

@@ -95,11 +95,9 @@ def test_wider_ids_make_another_table(tmp_path):
         workspace.model.add(
             new.inputs, [new.class_names[label] for label in new.labels], ids=long, subjects=new.subjects
         )
-        before = facts(workspace, records)
         workspace.model.unlearn(long[:1])
         assert holds(workspace, long).tolist() == [False, True, True, True, True]
         assert workspace.model.has_forgotten(long).tolist() == [True, False, False, False, False]
-    assert before["late"][0] == sorted(long.tolist())
     assert Commit.last(tmp_path / "ws").requests == 2
 
 
@@ -144,7 +142,7 @@ def test_in_memory_too(records):
     receipts = model.bundle().receipts
     model.unlearn(NEWCOMERS.ids[:1])
     model.refit()
-    assert (len(model._fitted.late), len(model.bundle().receipts)) == (0, len(receipts) + 1)
+    assert (len(model._fitted.waiting), len(model.bundle().receipts)) == (0, len(receipts) + 1)
     assert len(model.heads_.coef_) == 4
     with pytest.raises(DataError, match="must not come back"):
         model.add(NEWCOMERS.select(NEWCOMERS.ids[:1]))
@@ -172,12 +170,11 @@ def test_threads_add_and_predict_together(workspace, records):
         numbers = sorted(each.result().number for each in done)
         assert all(len(each.result()) == len(records) for each in asked)
     assert numbers == [1, 2, 3, 4, 5]
-    assert len(workspace._fitted.late) == 5
 
 
 def test_who_only_reads_can_plan_it_and_not_do_it(folder):
     with Workspace.open(folder, read_only=True) as reader:
-        assert reader.model.plan_add(NEWCOMERS).added == 5
+        assert reader.model.plan(add=NEWCOMERS).added == 5
         with pytest.raises(WorkspaceError, match="for reading only"):
             reader.model.add(NEWCOMERS)
 

@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 from maxrr.audit.auditing import count_audit
-from maxrr.unlearning.set_aside import set_aside_of
+from maxrr.unlearning.commitment import set_aside_of
 from maxrr.workspace import Workspace, WorkspaceError, folder
 from maxrr.workspace.history import History, frames_in
 from tests.workspace.problems import (

@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs
-from maxrr.unlearning import HandedReceipt
 from maxrr.unlearning.consistency import contradictions
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log
 from maxrr.workspace.names import origin_of
 from tests.unlearning.problems import fresh

@@ -126,7 +126,7 @@ def test_a_reader_comes_and_reloads_while_another_process_works(folder, other, r
         assert (reader.status().requests, len(list(reader.receipts()))) == (number, number)
         assert reader.model.plan(free[5:6]).requested == 1
         with pytest.raises(NotHere):
-            reader.model.plan_replace(gone.item(), NEW)
+            reader.model.plan(gone.item(), inputs=NEW)
     assert other.do("close") == "done"
     assert Workspace.open(folder).model.content_hash_ == reader.model.content_hash_
 

@@ -7,7 +7,7 @@ import pytest
 
 from maxrr.errors import EvidenceError, WorkspaceError
 from maxrr.evidence import LogWriter, SigningKey
-from maxrr.unlearning import HandedReceipt
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import check_receipt_log
 from maxrr.workspace.history import Frame, History
 from maxrr.workspace.names import history_name, origin_of

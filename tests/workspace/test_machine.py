@@ -55,9 +55,6 @@ class InAFolder:
         self.source = with_replaced(self.source, id_, features, label)
         return receipt
 
-    def plan_add(self, new):
-        return self.workspace.model.plan_add(new)
-
     def add(self, new):
         receipt = self.workspace.model.add(new)
         self.source = joined(self.source, new)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxrr.core import HashCore
-from maxrr.errors import DataError, Refused
+from maxrr.errors import DataError
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import Bundle, MaxRR, Outcome, replay
@@ -14,7 +14,7 @@ from tests.nets.test_naming import of_records
 from tests.unlearning import trainings
 from tests.unlearning.problems import kinds, table
 from tests.unlearning.test_own_training import model_by
-from tests.unlearning.test_trained_elsewhere import IDS, adopted, frozen
+from tests.unlearning.test_trained_elsewhere import IDS, adopted
 from tests.workspace.problems import given
 
 
@@ -69,19 +69,6 @@ def test_an_adopted_extractor_until_it_is_trained_here(here, tmp_path):
         in_memory = adopted(IDS).fit(records)
         in_memory.unlearn([*free[:1], *IDS[:2]], core_policy="retrain")
         assert workspace.model.model_hash_ == in_memory.model_hash_
-
-
-def test_what_a_frozen_network_saw_stays_known(tmp_path):
-    records = table()
-    model = frozen(pretrained_on=IDS[:4])
-    Workspace.create(tmp_path / "ws", model, records).close()
-    with Workspace.open(tmp_path / "ws", network=model.network) as workspace:
-        for policy in ("refuse", "retrain"):
-            with pytest.raises(Refused):
-                workspace.model.unlearn(IDS[:1], core_policy=policy)
-        assert workspace.model.unlearn(IDS[:1], core_policy="keep-extractor").guarantee == "approximate-refit"
-        with pytest.raises(DataError, match=r"model\.set_params\(core=…\)"):
-            workspace.model.fit(records.without(IDS[:1]))
 
 
 @pytest.mark.parametrize("change", [{"function": 3}, {"run_twice": True}, {"mood": "good"}])

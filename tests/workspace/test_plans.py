@@ -22,7 +22,7 @@ def test_executing_a_plan_is_the_request_itself(folder, tmp_path, records, monke
             (workspace.model.plan(free[:1]), twin.model.unlearn, (free[:1],)),
             (lambda: workspace.model.plan(core[:1], core_policy="retrain"), twin.model.unlearn, (core[:1],)),
             (
-                lambda: workspace.model.plan_replace(influential[0].item(), NEW),
+                lambda: workspace.model.plan(influential[0].item(), inputs=NEW),
                 twin.model.replace,
                 (influential[0].item(), NEW),
             ),
@@ -36,7 +36,7 @@ def test_executing_a_plan_is_the_request_itself(folder, tmp_path, records, monke
 def test_a_snapshots_plan_is_carried_out_by_the_writer_until_something_changes(folder, records):
     with Workspace.open(folder, read_only=True) as reader:
         _, influential, free = kinds(reader.model)
-        first, second = reader.model.plan(free[:1]), reader.model.plan_replace(influential[0].item(), NEW)
+        first, second = reader.model.plan(free[:1]), reader.model.plan(influential[0].item(), inputs=NEW)
         with pytest.raises(WorkspaceError, match="for reading only"):
             reader.model.execute(first)
     with Workspace.open(folder) as workspace:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxrr.data import DataError
-from maxrr.unlearning import RecordKind
+from maxrr.unlearning.record_kind import RecordKind
 from maxrr.workspace import Commit, Workspace, WorkspaceError
 from tests.workspace.problems import NEW, cases, forgotten_but_here, given, history_in, holds
 
@@ -94,9 +94,9 @@ def test_whom_a_receipt_names(workspace, records):
 
 def test_a_replacement_is_planned_as_it_is_done(workspace):
     one = workspace._fitted.records.ids[0].item()
-    plan = workspace.model.plan_replace(one, NEW, core_policy="keep-extractor")
+    plan = workspace.model.plan(one, inputs=NEW, core_policy="keep-extractor")
     assert workspace.model.replace(one, NEW, core_policy="keep-extractor").guarantee == plan.guarantee
-    assert workspace.model.plan_replace("nobody", NEW).refusal.startswith("no record has id 'nobody'")
+    assert workspace.model.plan("nobody", inputs=NEW).refusal.startswith("no record has id 'nobody'")
 
 
 def test_a_workspace_is_created_or_opened_and_not_constructed():

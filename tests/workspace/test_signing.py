@@ -7,7 +7,7 @@ import pytest
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Envelope, Log, SigningKey, Statement, Subject, check_log
 from maxrr.evidence.envelopes import RECEIPT_TYPE
-from maxrr.unlearning import HandedReceipt
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from maxrr.workspace.names import origin_of
 from tests.workspace.problems import contents, found, kinds, receipts_in, together

@@ -27,7 +27,7 @@ from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
-from maxrr.unlearning.set_aside import set_aside_of
+from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.tombstones import id_hmac
 
 POINTS = 200  # of a curve that is kept

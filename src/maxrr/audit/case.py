@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.fields import described
-from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
+from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.consistency import not_among
-from maxrr.unlearning.set_aside import set_aside_of
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, id_hmac, tombstones_of
+from maxrr.unlearning.tombstones import REPLACED, content_hashes, id_hmac, tombstones_of
 
 Ints = NDArray[np.int64]
 SAMPLE = 2_000  # retained records that are looked at, for what forgetting others did to them
@@ -114,8 +113,8 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
             "the receipt names no records that were forgotten by this request: if an earlier one names them, audit that"
         )
     check_kind(fitted, gone, "forgotten")
-    given = tombstones_of(fitted.key, gone.ids, gone.record_hashes(), value_hashes(gone.inputs))
-    known = {stone.record for stone in fitted.tombstones.stones}
+    given = tombstones_of(fitted.key, gone.ids, gone.record_hashes(), content_hashes(gone))
+    known = {stone.record for stone in fitted.tombstones}
     on_receipt = set(receipt.tombstones)
     back = sum(id_hmac(fitted.key, id_, REPLACED).hex() in on_receipt for id_ in gone.ids.tolist())
     if back:
@@ -153,8 +152,8 @@ def not_trained_on(fitted: Fitted, test: Dataset) -> Dataset:
     check_kind(fitted, test, "test")
     records = fitted.records
     trained = {content.tobytes() for content in records.contents[records.alive]}
-    copies = fitted.tombstones.knows_values(fitted.key, test, records.columns)
-    copies |= np.array([content.tobytes() in trained for content in value_hashes(test.inputs)], dtype=bool)
+    copies = fitted.tombstones.knows_values(fitted.key, test)
+    copies |= np.array([content.tobytes() in trained for content in content_hashes(test)], dtype=bool)
     if copies.any() and set_aside_of(fitted.key, test) != fitted.set_aside:
         raise DataError(
             f"{copies.sum():,} of the {len(test):,} test records are training records, too, or were forgotten by this "

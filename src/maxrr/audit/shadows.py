@@ -30,8 +30,8 @@ from maxrr.nets.seeding import stream
 from maxrr.parallel.engine import Engine
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM, fit_platt
-from maxrr.unlearning import MaxRR, flat_heads
-from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning import MaxRR
+from maxrr.unlearning.blueprint import Blueprint, quietly
 
 BEFORE = "before"  # with the records in extractor and heads
 KEPT = "kept"  # with the records in the extractor, and heads fitted again without them
@@ -149,7 +149,7 @@ class Maker:
             assert whole is not None
             yield BEFORE, replace(self.view(whole, features, rows, test), relearned=relearned)
         if any(kind != BEFORE for kind in kinds):
-            with flat_heads.quietly():
+            with quietly():
                 svm = self.fit(features, kept) if whole is None else whole._without(self.gone)
             view = replace(self.view(svm, features, kept, test), relearned=relearned)
             yield from ((kind, view) for kind in kinds if kind != BEFORE)
@@ -183,7 +183,7 @@ class Maker:
 
     def fit(self, features: Any, rows: Ints) -> LinearSVM:
         """Heads on some of the records."""
-        with flat_heads.quietly():
+        with quietly():
             weights = self.blueprint.weights_of(self.everything)
             some = None if weights is None else weights[rows]
             return LinearSVM(C=self.blueprint.C).fit(features[rows], self.everything.labels[rows], sample_weight=some)

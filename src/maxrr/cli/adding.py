@@ -113,7 +113,7 @@ def add(
             with show.progress() as progress:
                 new, _ = load(source, **options_for(notes, source), whole=True, progress=progress)
             new = found.model.kind_.conform(new)
-            planned = found.model.plan_add(new, allow_copies=allow_copies)
+            planned = found.model.plan(add=new, allow_copies=allow_copies)
             returning = forgotten_people(found, new)
             if returning:
                 who = "1 person" if returning == 1 else f"{returning:,} people"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxrr.data import Encoding
-    from maxrr.unlearning import RecordKind
+    from maxrr.unlearning.record_kind import RecordKind
 
 IMAGES = (".png", ".jpg", ".jpeg")
 TABLES = (".csv", ".parquet")
@@ -79,7 +79,7 @@ def several_from_npz(path: Path, there: list[str], kind: RecordKind) -> NDArray[
     """The records in an .npz file that has one array for each of their inputs: X.ids or x_test.ids, or just ids."""
     from maxrr.data.arrays import read_npz
     from maxrr.data.fields import fields_of, packed
-    from maxrr.unlearning import RecordKind
+    from maxrr.unlearning.record_kind import RecordKind
 
     prefix = next((x for x in ("X.", "x_test.") if any(name.startswith(x) for name in there)), "")
     inputs = fields_of(kind.dtype)

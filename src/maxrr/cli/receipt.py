@@ -18,7 +18,8 @@ from maxrr.plain_text import count
 
 if TYPE_CHECKING:
     from maxrr.evidence import PublicKey
-    from maxrr.unlearning import HandedReceipt, Receipt
+    from maxrr.unlearning import Receipt
+    from maxrr.unlearning.statements import HandedReceipt
     from maxrr.workspace import Workspace
 
 LARGEST = 64 << 20  # bytes of a receipt, which names a record in about a hundred
@@ -174,7 +175,7 @@ def kept(workspace: Path, number: int, wait: float) -> HandedReceipt:
 def read(path: Path) -> HandedReceipt:
     """A receipt from a file: an envelope, or the text of one that is not signed."""
     from maxrr.files import read_regular
-    from maxrr.unlearning import HandedReceipt
+    from maxrr.unlearning.statements import HandedReceipt
 
     content = read_regular(path, LARGEST)
     try:
@@ -216,7 +217,7 @@ def said_about(path: Path, handed: HandedReceipt, keys: list[PublicKey]) -> tupl
     from maxrr.errors import EvidenceError
     from maxrr.evidence import Envelope
     from maxrr.files import read_regular
-    from maxrr.unlearning import check_about
+    from maxrr.unlearning.statements import check_about
 
     try:
         said = check_about(Envelope.from_bytes(read_regular(path, LARGEST)), handed, keys)

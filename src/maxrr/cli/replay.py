@@ -47,7 +47,8 @@ from maxrr.plain_text import size
 if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.nets.naming import NamedNetwork
-    from maxrr.unlearning import HandedReceipt, Receipt, Replay
+    from maxrr.unlearning import Receipt, Replay
+    from maxrr.unlearning.statements import HandedReceipt
     from maxrr.workspace import Workspace
 
 BUNDLE = "model.bundle"  # in a folder
@@ -120,7 +121,8 @@ def replay(
         maxrr replay --receipt receipt.json --bundle model.bundle --data records.npz
         maxrr replay ws/ 1 --statement replay.json
     """
-    from maxrr.unlearning import Outcome, replay_statement
+    from maxrr.unlearning import Outcome
+    from maxrr.unlearning.statements import replay_statement
 
     signing = signer(statement, key, "replay")
     columns = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta, drop)
@@ -179,8 +181,9 @@ def from_bundle(
     """The replay by somebody who has the data and a bundle, but no workspace."""
     from maxrr.data import load
     from maxrr.errors import UnknownRecords
-    from maxrr.unlearning import Bundle, RecordKind
+    from maxrr.unlearning import Bundle
     from maxrr.unlearning import replay as replay_
+    from maxrr.unlearning.record_kind import RecordKind
 
     if columns["meta"] is not None and len(data) > 1:
         raise Stop(USAGE, "one --meta is for one .npy file: bring its rows and those that were added in one, in --data")
@@ -192,7 +195,7 @@ def from_bundle(
         made = None if network is None else network_of_bundle(file, network, first)
         found = Bundle.load(file, network=made, train=None if train is None else training_function(train))
         kind = RecordKind(
-            first.shape, first.inputs.dtype, first.columns, found.classes, text_ids=found.ids.dtype.kind == "U"
+            first.shape, first.inputs.dtype, first.columns, found.classes, text_ids=isinstance(found.ids[0], str)
         )
         progress("training again in a fresh process", 0, 1)
         try:
@@ -217,7 +220,7 @@ def bundle_in(path: Path) -> Path:
 
 def check_bundled_code(bundle: Path, network: str | None, train: str | None) -> None:
     """Refuse a bundle whose network only the user's own code makes or trains, if that was not named."""
-    from maxrr.unlearning import network_in, training_in
+    from maxrr.unlearning.bundles import network_in, training_in
 
     named = network_in(bundle)
     if network is None and (named is None or not named.our_own):
@@ -233,7 +236,7 @@ def check_bundled_code(bundle: Path, network: str | None, train: str | None) -> 
 def network_of_bundle(bundle: Path, maker: str, records: Dataset) -> NamedNetwork:
     """The network that the user says was fitted, with the arguments that the bundle names."""
     from maxrr.data.fields import shapes
-    from maxrr.unlearning import network_in
+    from maxrr.unlearning.bundles import network_in
 
     named = network_in(bundle)
     if named is not None and named.maker == maker:
@@ -286,7 +289,7 @@ def bundle(
         maxrr bundle ws/ for-the-auditor/
         maxrr replay --receipt receipt.json --bundle model.bundle --data records.npz
     """
-    from maxrr.unlearning import network_in
+    from maxrr.unlearning.bundles import network_in
 
     in_folder = Path(place).is_dir() or place.endswith(("/", os.sep))
     file = Path(place) / BUNDLE if in_folder else Path(place)

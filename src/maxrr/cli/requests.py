@@ -98,6 +98,7 @@ def tell(plan: Plan) -> None:
 def work(plan: Plan) -> str:
     """What there is to do, beside erasing the records."""
     from maxrr.report.words import count, listed
+    from maxrr.unlearning import Action
 
     parts = []
     if plan.trains:
@@ -106,5 +107,5 @@ def work(plan: Plan) -> str:
     if plan.embeds:
         parts.append(f"embed {count(plan.embeds, 'record')}")
     if plan.heads:
-        parts.append(f"{'move' if plan.action.moves_heads else 'fit'} {count(plan.heads, 'head')}")
+        parts.append(f"{'move' if plan.action is Action.move else 'fit'} {count(plan.heads, 'head')}")
     return listed(parts) if parts else "none on the model"

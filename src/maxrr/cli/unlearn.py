@@ -181,7 +181,9 @@ def replace(
             (known_as,) = found.model.kind_.ids([id]).tolist()
             inputs = new_record(found, image, npy)
             code = None if label is None else found.model.kind_.label(label)
-            plan = found.model.plan_replace(known_as, inputs, code, core_policy=str(policy), allow_copies=allow_copies)
+            plan = found.model.plan(
+                known_as, inputs=inputs, label=code, core_policy=str(policy), allow_copies=allow_copies
+            )
             if plan.refusal:
                 raise Stop(REFUSED, f"refused: {refusal(plan)}")
             if plan.trains:

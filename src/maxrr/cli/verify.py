@@ -129,7 +129,7 @@ def said(dossier: Dossier) -> dict[str, object]:
 def tell(dossier: Dossier) -> None:
     """What is proved, and what the signed receipt says, for people."""
     from maxrr.report.words import count
-    from maxrr.unlearning import HandedReceipt
+    from maxrr.unlearning.statements import HandedReceipt
 
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
     ids = ", ".join(str(record.id) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")

@@ -26,58 +26,38 @@ EMBEDDINGS = (
     "no record is core: the records were given as features, on the word of whoever gave them that these records had no "
     "part in training whatever made them"
 )
-SEEN = (
-    "the core is the records that the extractor was trained on elsewhere, on the word of whoever gave it that no "
-    "others had a part in its training"
-)
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """The network is a pretrained extractor, used as it is. No record is core but those that it was trained on.
+    """The network is a pretrained extractor, used as it is. No record is core, on the word of whoever gave it.
 
     The network must end where the features are. One that ends in a linear layer with as many outputs as there are
     classes looks like a whole classifier, whose scores would be taken for features, and is refused: pass
-    `maxrr.nets.split(network)[0]`.
+    `maxrr.nets.split(network)[0]`. One that was trained on some of the records is for `MaxRR.adopt`.
 
     Parameters
     ----------
-    pretrained_on : array, optional
-        The ids of the records that the network was trained on. Those of them that are fitted are core: a request for
-        one is refused, or approximate under the policy "keep-extractor", because nobody here can train the extractor
-        without it. By default none, on the word of whoever gave the network.
     whole : bool
         Whether a network that looks like a whole classifier is really meant as the extractor. False by default.
-
-    Examples
-    --------
-    >>> Frozen(pretrained_on=[3, 5])
-    Frozen(whole=False)
     """
 
-    pretrained_on: Ids | None = field(default=None, repr=False)
     whole: bool = False
 
-    def __post_init__(self) -> None:
-        if self.pretrained_on is not None:
-            object.__setattr__(self, "pretrained_on", as_ids(self.pretrained_on))
-
     def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
-        """Choose the records that the network was trained on, as `Core.choose` does."""
+        """Choose no records, as `Core.choose` does."""
         if not self.whole and looks_whole(network, dataset):
             raise DataError(
                 f"with Frozen the network is the extractor, and this one ends in a linear layer with one output for "
                 f"each of the {len(np.unique(dataset.labels))} classes: its scores would be taken for features. Cut it "
                 "with maxrr.nets.split(network)[0]; if it is an extractor after all, say Frozen(whole=True)"
             )
-        words = self._words(network) or Words(SEEN, {"kind": "frozen"})
-        ids = np.intersect1d(ids_among(self.pretrained_on or (), dataset), dataset.ids)
-        return Choice(ids, unconditional=False, depended_on=words.depended_on, details={**words.details, "k": len(ids)})
+        words = self._words(network)
+        return Choice(dataset.ids[:0], False, words.depended_on, {**words.details, "k": 0})
 
-    def _words(self, network: Network) -> Words | None:
-        """What the choice says, whichever records there are; None where it names records."""
-        because = EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED
-        return Words(because, {"kind": "frozen"}) if self.pretrained_on is None else None
+    def _words(self, network: Network) -> Words:
+        """What the choice says, whichever records there are."""
+        return Words(EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED, {"kind": "frozen"})
 
 
 @dataclass(frozen=True)
@@ -136,19 +116,9 @@ class Adopted:
         return choice
 
 
-def seen_elsewhere(core: Core, dataset: Dataset) -> NDArray[Any]:
-    """The ids of records that a frozen network was trained on, as its owner says, and that are not among these."""
-    before = core.pretrained_on if isinstance(core, Frozen) else None
-    if before is None:
-        return dataset.ids[:0]
-    return np.setdiff1d(ids_among(before, dataset), dataset.ids)
-
-
 def rule_of(core: Core) -> Core | None:
     """What a model keeps of the way in which its core was chosen: never the records that somebody named."""
-    if isinstance(core, Adopted):
-        return core.core
-    return None if isinstance(core, Frozen) and core.pretrained_on is not None else core
+    return core.core if isinstance(core, Adopted) else core
 
 
 def as_ids(given: Any) -> tuple[Any, ...]:

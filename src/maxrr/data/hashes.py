@@ -49,22 +49,21 @@ def hash_rows(inputs: NDArray[Any], prefixes: list[bytes] | None = None) -> NDAr
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, 32)
 
 
-def value_hashes(inputs: NDArray[Any], *, halved: bool = False) -> NDArray[np.uint8]:
+def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
     """SHA-256 of each row's values, (n, 32), whatever type they are stored in.
 
     Numbers are compared as float32. Rows that are pixels, in bytes or as floats from 0 to 255 or from 0 to 1, are
     compared as bytes, so that the same image has one hash in all of these. Integers that float32 cannot hold are
     compared as they are. Of several inputs each is hashed so, and then all of them with their names.
 
-    Pixels from 0 to 1 that were rounded to float16 are other numbers, and have another hash. With `halved` pixels have
-    the hash of these, and these that of the pixels; all other rows have the one that they have without it.
+    Pixels from 0 to 1 that were rounded to float16 are other numbers, and have another hash.
 
     >>> pixels = np.array([[0, 51, 255]], dtype=np.uint8)
     >>> np.array_equal(value_hashes(pixels), value_hashes(pixels / 255.0))
     True
     """
     if inputs.dtype.names is not None:
-        digests = {name: value_hashes(inputs[name], halved=halved) for name in inputs.dtype.names}
+        digests = {name: value_hashes(inputs[name]) for name in inputs.dtype.names}
         names = [name.encode() for name in digests]
         together = (
             framed(*(framed(name, digest.tobytes()) for name, digest in zip(names, of_one, strict=True)))
@@ -85,10 +84,6 @@ def value_hashes(inputs: NDArray[Any], *, halved: bool = False) -> NDArray[np.ui
         pixels = np.where(as_they_are[:, None], rows, scaled)
         pixels[pixels.max(axis=1) <= 1.0] *= 255.0  # black and white in ones
         large, of_pixels = _beyond_float32(given, numbers), as_they_are | as_parts
-        if halved:
-            rounded = np.asarray((in_halves(scaled) == numbers).all(axis=1))
-            numbers = np.where(of_pixels[:, None], in_halves(pixels), numbers)
-            of_pixels = rounded & ~of_pixels
         for row in range(len(rows)):
             if large[row]:
                 found.append(hashlib.sha256(b"integers" + given[row].astype("<i8").tobytes()).digest())
@@ -97,12 +92,6 @@ def value_hashes(inputs: NDArray[Any], *, halved: bool = False) -> NDArray[np.ui
             else:
                 found.append(hashlib.sha256(b"numbers" + numbers[row].tobytes()).digest())
     return np.frombuffer(b"".join(found), dtype=np.uint8).reshape(-1, 32)
-
-
-def in_halves(pixels: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Pixels of 0 to 255 as floats from 0 to 1 that were rounded to float16; NaN for what is no pixel."""
-    known = np.where((pixels >= 0.0) & (pixels <= 255.0), pixels, np.nan)
-    return (known / 255.0).astype(np.float16).astype(np.float32)
 
 
 def _beyond_float32(given: NDArray[Any], numbers: NDArray[np.float32]) -> NDArray[np.bool_]:

@@ -14,8 +14,8 @@ from maxrr.serving.origin import Exported, Origin, compare, probes_of
 from maxrr.serving.runtimes import Heads
 from maxrr.serving.served import runtime_of
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.aliases import Inputs
 from maxrr.unlearning.codec import network_facts
+from maxrr.unlearning.given_records import Inputs
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
 from maxrr.workspace.keeper import FolderKeeper

@@ -29,7 +29,7 @@ from maxrr.serving.origin import Exported, Origin, compare, probes_of, reason
 from maxrr.serving.runtimes import INPUT, OUTPUTS, fed, input_names
 from maxrr.svm.calibration import LARGEST_SCORE
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.aliases import Inputs
+from maxrr.unlearning.given_records import Inputs
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
 

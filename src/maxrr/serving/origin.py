@@ -12,8 +12,7 @@ from maxrr.data import Dataset
 from maxrr.data.fields import are_several, described, packed
 from maxrr.nets.probe import made_up
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.aliases import Inputs
-from maxrr.unlearning.given_records import unlabelled
+from maxrr.unlearning.given_records import Inputs, unlabelled
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
 from maxrr.workspace.keeper import FolderKeeper

@@ -6,10 +6,10 @@ the new.
 
 import copy
 import warnings
-from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -31,23 +31,14 @@ from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, cores
 from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
-from maxrr.svm import LinearSVM
+from maxrr.svm import FlatHeadWarning, LinearSVM
 from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
-from maxrr.unlearning import flat_heads
 from maxrr.unlearning.conditions import DECIDE_EACH
 
+if TYPE_CHECKING:
+    from maxrr.unlearning.records import HeldRecords
+
 RULES = [getattr(core, name) for name in DECIDE_EACH]
-
-
-class Weighed(Protocol):
-    """What is asked of records: a `Dataset`, or what a model holds."""
-
-    @property
-    def labels(self) -> NDArray[Any]: ...
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
-    @property
-    def weights(self) -> NDArray[np.float64] | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +96,6 @@ class Blueprint:
         """The same with an output for each of so many classes, if the network is of this library; or as it is."""
         network = with_outputs(self.network, classes)
         return self if network is self.network else replace(self, network=network)
-
-    def for_shard(self, classes: int) -> Network:
-        """The network as it is trained on one of several shards, whose records are of so many classes."""
-        return with_outputs(self.network, classes, just=True)
 
     @property
     def outputs(self) -> int:
@@ -171,8 +158,8 @@ class Blueprint:
                 mine = np.isin(shard, numbers)
                 rows = {seed: np.flatnonzero(shard[mine] == each) for seed, each in zip(seeds, numbers, strict=True)}
                 runs = train_apart(
-                    self.for_shard(len(classes)), numbered(core.select(core.ids[mine])), rows, self.recipe,
-                    device=self.device, threads=self.threads, progress=progress, tell=tell,
+                    with_outputs(self.network, len(classes), just=True), numbered(core.select(core.ids[mine])), rows,
+                    self.recipe, device=self.device, threads=self.threads, progress=progress, tell=tell,
                     engine=engine if len(numbers) > 1 else None,
                 )  # fmt: skip
                 networks = [run.network for run in runs]
@@ -194,7 +181,7 @@ class Blueprint:
         if self.sharding.count > 1 and classes < 2:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)
             return
-        network = self.network if self.sharding.count == 1 else self.for_shard(classes)
+        network = self.network if self.sharding.count == 1 else with_outputs(self.network, classes, just=True)
         runs = train_by(self.recipe, network, numbered(core), seeds, device=device, progress=progress)
         with closing(runs):
             for run in runs:
@@ -250,7 +237,7 @@ class Blueprint:
 
     def fit_heads(self, features: NDArray[Any], records: Dataset, progress: Progress | None = None) -> LinearSVM:
         """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
-        with flat_heads.quietly():
+        with quietly():
             return LinearSVM(C=self.C, copy_X=not self.embeddings).fit(
                 features, records.labels, sample_weight=self.weights_of(records), progress=progress
             )
@@ -271,7 +258,7 @@ class Blueprint:
                 f"{SMALLEST_PENALTY:.0e} and {LARGEST_PENALTY:.0e}"
             )
 
-    def weights_of(self, records: Weighed) -> NDArray[np.float64] | None:
+    def weights_of(self, records: "Dataset | HeldRecords") -> NDArray[np.float64] | None:
         """How much each record counts in the heads: its own weight times that of its class; None where all are 1."""
         if records.weights is None and not self.class_weight:
             return None
@@ -295,3 +282,28 @@ def alike(
     for number in shards:
         found.setdefault(tuple(np.unique(labels[shard == number]).tolist()), []).append(number)
     return found
+
+
+# Heads with weights of zero. Where no linear function of the features beats a constant under the hinge loss, the best
+# head has no weights and says the same of every record. Every record then lies on its margin or inside it, so that
+# every record is influential. It is so for every C: where multipliers balance the features to zero, any multiple does.
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Fit heads without warnings about flat ones, which name classes by numbers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FlatHeadWarning)
+        yield
+
+
+def warn_of_flat_heads(classes: Sequence[str], stacklevel: int) -> None:
+    """Say of which classes the heads are flat, and what helps. `stacklevel` counts from the caller of this one."""
+    for name in classes:
+        warnings.warn(
+            f"the head of class {name!r} has weights of zero: under the hinge loss no linear function of the features "
+            "is better than a constant, whatever C. Every record is influential in it. For a rare class, a larger "
+            "class_weight helps; otherwise longer training, another core or another network may help",
+            FlatHeadWarning,
+            stacklevel=stacklevel + 1,
+        )

@@ -33,7 +33,7 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.extractors import stored_extractor, weights_of
 from maxrr.unlearning.facts import Facts, PositiveFloat
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstone, Tombstones
+from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
 
 FORMAT, VERSION = "maxrr bundle", 1
 WEIGHT = "extractor/"  # before the names of the extractor's weights
@@ -42,9 +42,9 @@ ARRAYS = ("weights", "intercepts", "features", "salts", "probe")
 Ids = tuple[int, ...] | tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contents:
-    """All of a bundle but its arrays, as JSON has it."""
+    """All of a bundle but its network and arrays, as JSON has it; attributes as in `Bundle`."""
 
     facts: Facts
     classes: tuple[str, ...]
@@ -52,7 +52,6 @@ class Contents:
     core_key: bytes | None
     core_ids: Ids
     ids: Ids
-    late: Ids
     waiting: Ids
     key: bytes
     commitment: Digest
@@ -62,8 +61,8 @@ class Contents:
     receipts: tuple[Digest, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Bundle:
+@dataclass(frozen=True, eq=False, repr=False)
+class Bundle(Contents):
     """Everything about a model but the raw records: how it was made, what it is, and what it has forgotten.
 
     `MaxRR.bundle` makes it. `maxrr.unlearning.replay` trains again from the raw records and compares. `save` and `load`
@@ -74,36 +73,28 @@ class Bundle:
     facts : maxrr.unlearning.facts.Facts
         What the model is beside arrays, secrets and names: its hash, the layers of its extractor, the certificates of
         its heads, and what the extractor keeps of forgotten records.
+    classes, class_weight : tuple of str, dict of str to float
+        The names of the classes that the heads tell apart, and how much the records of some count.
+    core_key, core_ids : bytes or None, tuple
+        What the rule for the core hashes ids with, and the ids of the core.
+    ids, waiting : tuple
+        The ids of the retained records, sorted; and of those that were added and become core at the next fit.
+    key : bytes
+        The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
+    commitment, form : str, int
+        The commitment to the retained records, and the canonical form of the heads' bytes, as receipts have them.
+    tombstones, people : frozenset of Tombstone, dict of str to Forgotten
+        What stays of forgotten and replaced records; HMACs of the subject ids of people of whom no record is left.
+    receipts : tuple of str
+        The hashes of all receipts that the model handed out, from the first.
     blueprint : Blueprint
         How the model was made: network, seed, recipe, C, device, threads, versions, and the rule for the core.
     choice : maxrr.core.Choice
         Which retained records are core, and what choosing them depended on.
-    classes : tuple of str
-        The names of the classes that the heads tell apart.
-    ids : array
-        The ids of the retained records, sorted.
-    late : array
-        The ids of the retained records that were added after the last fit, sorted.
-    waiting : array
-        Those of them that the rule makes core, and that wait for the next fit, sorted.
-    key : bytes
-        The key of the model's HMACs. Whoever has it can find out whether an id was forgotten.
-    commitment : str
-        The commitment to the retained records, as receipts have it.
-    form : int
-        The canonical form of the heads' bytes (`maxrr.svm.FORM`). Only bytes of the same form can be compared.
-    tombstones : frozenset of Tombstone
-        What stays of forgotten and replaced records.
-    people : dict of str to Forgotten
-        HMACs of the subject ids of people of whom no record is left, with the number and time of the request.
-    receipts : tuple of str
-        The hashes of all receipts that the model handed out, from the first.
     extractor : dict of str to Tensor
         The weights of the extractor by name.
-    weights : array of shape (heads, features)
-        The weights of the heads.
-    intercepts : array of shape (heads,)
-        The biases of the heads.
+    weights, intercepts : array of shape (heads, features), array of shape (heads,)
+        The weights and biases of the heads.
     features : array of shape (records, features)
         The features of the retained records, in the order of `ids`. Without rows where the records are embeddings, and
         so are with whoever holds the data.
@@ -113,19 +104,8 @@ class Bundle:
         The extractor's features of a few made-up records, by which a network that is made again is recognised.
     """
 
-    facts: Facts
     blueprint: Blueprint
     choice: Choice
-    classes: tuple[str, ...]
-    ids: NDArray[Any]
-    late: NDArray[Any]
-    waiting: NDArray[Any]
-    key: bytes
-    commitment: str
-    form: int
-    tombstones: frozenset[Tombstone]
-    people: Mapping[str, Forgotten]
-    receipts: tuple[str, ...]
     extractor: Mapping[str, Tensor]
     weights: NDArray[np.float64]
     intercepts: NDArray[np.float64]
@@ -147,15 +127,16 @@ class Bundle:
     @classmethod
     def _of(cls, fitted: Fitted) -> "Bundle":
         """A copy of what a model is."""
-        rows = fitted.in_order()
+        rows, made = fitted.in_order(), fitted.blueprint
         ids = fitted.records.ids[rows]
-        features = wide(fitted.heads._features_of(rows[:0] if fitted.blueprint.embeddings else rows))
+        features = wide(fitted.heads._features_of(rows[:0] if made.embeddings else rows))
         return cls(
-            codec.facts_of(fitted, codec.network_facts(fitted.blueprint.network)),
-            *copy.deepcopy((fitted.blueprint, fitted.choice)), fitted.head_classes, ids, fitted.late.array(),
-            fitted.waiting.array(), fitted.key, fitted.commitment, FORM, frozenset(fitted.tombstones.stones),
-            dict(fitted.people), tuple(fitted.receipts), weights_of(fitted.extractor), fitted.heads.coef_,
-            fitted.heads.intercept_, features, salts_of(fitted.secret, ids), fitted.fingerprint.features,
+            codec.facts_of(fitted, codec.network_facts(made.network)), fitted.head_classes, dict(made.class_weight),
+            codec.core_key(made.core), tuple(fitted.choice.ids.tolist()), tuple(ids.tolist()),
+            tuple(fitted.waiting.tolist()), fitted.key, fitted.commitment, FORM, frozenset(fitted.tombstones),
+            dict(fitted.people), fitted.receipts, *copy.deepcopy((made, fitted.choice)), weights_of(fitted.extractor),
+            fitted.heads.coef_, fitted.heads.intercept_, features, salts_of(fitted.secret, ids),
+            fitted.fingerprint.features,
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
@@ -171,7 +152,7 @@ class Bundle:
         array of bool
             One answer per id.
         """
-        return Tombstones(Stones(self.tombstones)).knows(self.key, ids)
+        return Tombstones(self.tombstones).knows(self.key, ids)
 
     def retained(self, records: Dataset) -> Dataset:
         """The records that the model has now, out of those that it was fitted on or were added.
@@ -193,7 +174,8 @@ class Bundle:
         maxrr.errors.DataError
             Some records that the model retains are not there.
         """
-        others = records.ids[~np.isin(records.ids, self.ids)]
+        own = ids_of(self.ids)
+        others = records.ids[~np.isin(records.ids, own)]
         unknown = others[~self.forgotten(others)]
         if len(unknown):
             raise UnknownRecords(
@@ -201,14 +183,14 @@ class Bundle:
                 f"{unknown[0].item()!r}: it was not fitted on this data, or somebody left them out. Without them a "
                 "replay would be of other data"
             )
-        missing = self.ids[~np.isin(self.ids, records.ids)]
+        missing = own[~np.isin(own, records.ids)]
         if len(missing):
             raise DataError(
                 f"{len(missing):,} of the {len(self.ids):,} records that the model retains are not there, such as "
                 f"{missing[0].item()!r}: bring all of them, with the ids that they were fitted under, and those that "
                 "were added (Dataset.join puts them together)"
             )
-        kept = records if len(records) == len(self.ids) else records.select(self.ids)
+        kept = records if len(records) == len(self.ids) else records.select(own)
         used = tuple(kept.class_names[label] for label in np.unique(kept.labels).tolist())
         if used == self.classes or set(used) != set(self.classes):
             return kept
@@ -231,7 +213,7 @@ class Bundle:
         ordered = records.in_order()
         if not np.array_equal(ordered.ids, self.ids):
             return False
-        return tree_of(self.salts, self.ids, ordered.record_hashes()).root.hex() == self.commitment
+        return tree_of(self.salts, ordered.ids, ordered.record_hashes()).root.hex() == self.commitment
 
     def save(self, path: str | Path) -> None:
         """Write it to a file that only its owner can read.
@@ -245,18 +227,9 @@ class Bundle:
 
         tensors: dict[str, Tensor] = {WEIGHT + name: value for name, value in self.extractor.items()}
         tensors |= {name: torch.tensor(getattr(self, name)) for name in ARRAYS}
-        said = json_text({"format": FORMAT, "version": VERSION, **to_plain(self._contents())})
+        contents = Contents(**{field.name: getattr(self, field.name) for field in fields(Contents)})
+        said = json_text({"format": FORMAT, "version": VERSION, **to_plain(contents)})
         write_atomically(path, safetensors.torch.save(tensors, {"maxrr": said}), private=True)
-
-    def _contents(self) -> Contents:
-        made = self.blueprint
-        core, held, late, waiting = (
-            tuple(ids.tolist()) for ids in (self.choice.ids, self.ids, self.late, self.waiting)
-        )  # fmt: skip
-        return Contents(
-            self.facts, self.classes, dict(made.class_weight), codec.core_key(made.core), core, held, late, waiting,
-            self.key, self.commitment, self.form, self.tombstones, dict(self.people), self.receipts,
-        )  # fmt: skip
 
     @classmethod
     def load(
@@ -377,24 +350,17 @@ def read(
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
         blueprint = replace(blueprint, network=stored_extractor(blueprint, weights))
-    known = {field.name for field in fields(Bundle)}
-    same = {field.name: getattr(contents, field.name) for field in fields(contents) if field.name in known}
-    ids = {name: ids_of(getattr(contents, name)) for name in ("ids", "late", "waiting")}
     arrays: dict[str, Any] = {name: tensors[name].numpy() for name in ARRAYS}
     choice = codec.choice_of(facts, ids_of(contents.core_ids))
-    bundle = Bundle(blueprint=blueprint, choice=choice, extractor=weights, **{**same, **ids, **arrays})
+    bundle = Bundle(**vars(contents), blueprint=blueprint, choice=choice, extractor=weights, **arrays)
     check_parts(bundle)
     return bundle
 
 
 def check_parts(bundle: Bundle) -> None:
-    """What was added since the fit is part of what the model has, and what waits for the core is part of that.
-
-    People were forgotten by requests that were carried out. Each record that the model has, has a salt.
-    """
-    for name, part, whole in (("late", bundle.late, bundle.ids), ("waiting", bundle.waiting, bundle.late)):
-        if len(part) and (len(np.unique(part)) < len(part) or set(part.tolist()) - set(whole.tolist())):
-            raise ValueError(f"the ids of {name!r} are not among those that they belong to, each once")
+    """Refuse a bundle that waits for records it does not have, lacks salts, or forgot people by requests to come."""
+    if len(np.intersect1d(bundle.waiting, bundle.ids)) != len(bundle.waiting):
+        raise ValueError("the ids of 'waiting' are not among those of the records, each once")
     if bundle.salts.shape != (len(bundle.ids), 32) or bundle.salts.dtype != np.uint8:
         raise ValueError("there is not one salt of 32 bytes for each record")
     if any(then.number > len(bundle.receipts) for then in bundle.people.values()):

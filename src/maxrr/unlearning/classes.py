@@ -5,13 +5,16 @@ a new one may come between two others. Where they are those of a dataset, caller
 come after the others, or where the arriving dataset has them, if it has all others in their places.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data import Dataset
 from maxrr.errors import DataError
+from maxrr.plain_text import first_few
+from maxrr.unlearning.commitment import GONE_CLASS, class_hmac
 
 
 class Classes(NamedTuple):
@@ -77,3 +80,41 @@ def label_of(name: str, labels: NDArray[Any]) -> Any:
         return int(name)
     kind = {"i": "integers", "b": "booleans"}[labels.dtype.kind]
     raise DataError(f"the classes of the model are {kind}, and a new one cannot be called {name!r}")
+
+
+# Weights of classes
+
+
+def weights_by_name(
+    weights: Mapping[Any, float] | None, labels: NDArray[Any], dataset: Dataset, key: bytes, before: Mapping[str, float]
+) -> dict[str, float]:
+    """Weights by the names of the classes; of a class that was forgotten, which was among those `before`, by its HMAC.
+
+    >>> two = Dataset(np.zeros((2, 1)), [0, 1], ("3", "5"), [0, 1])
+    >>> weights_by_name({5: 2.0}, np.array([3, 5]), two, b"key", {})
+    {'5': 2.0}
+    >>> weights_by_name({5: 2.0, 7: 3.0}, np.array([3, 5]), two, b"key", {of_gone_class(b"key", "7"): 1.0}).values()
+    dict_values([2.0, 3.0])
+    """
+    called = dict(zip(labels.tolist(), enumerate(dataset.class_names), strict=True))
+    lost = {label for label, (code, name) in called.items() if name == without_name(code)}
+    known = {name: name for _, name in called.values()} | {label: name for label, (_, name) in called.items()}
+    back = {of_gone_class(key, dataset.class_names[code]): dataset.class_names[code] for code in set(dataset.labels)}
+    gone = {name: weight for name, weight in before.items() if name.startswith(GONE_CLASS)}
+    found = dict[str, float]()
+    for label, weight in (weights or {}).items():
+        hidden = label if str(label).startswith(GONE_CLASS) else of_gone_class(key, str(label))
+        if label in lost:
+            found |= gone
+        elif label in known:
+            found[known[label]] = float(weight)
+        elif hidden in gone:
+            found[back.get(hidden, hidden)] = float(weight)
+        else:
+            raise DataError(f"class_weight names class {label!r}; the classes are {first_few(dataset.class_names)}")
+    return found
+
+
+def of_gone_class(key: bytes, name: str) -> str:
+    """What stands for the name of a class without records: enough to know its weight when it comes back."""
+    return GONE_CLASS + class_hmac(key, name)

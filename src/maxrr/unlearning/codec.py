@@ -24,11 +24,9 @@ from maxrr.svm.validation import penalty
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import Commitment
 from maxrr.unlearning.facts import CoreFacts, Facts, HeadFacts, NetworkFacts, Secrets, Sources, Words
-from maxrr.unlearning.id_sets import IdSet
-from maxrr.unlearning.layers import Layered, Row
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstones
+from maxrr.unlearning.tombstones import Forgotten, Layered, Tombstones
 
 HASHED_WITH: dict[Any, str] = {
     FrequencyCore: "tie_breaker", MiddleCore: "tie_breaker", HashCore: "key", FullCore: "key",
@@ -59,7 +57,7 @@ def words_of(fitted: Fitted, sources: Sources) -> Words:
     """What can be read of records and classes; where they come from is for the caller to say."""
     return Words(
         class_names=fitted.records.class_names, labels=tuple(fitted.labels.tolist()),
-        label_type=fitted.labels.dtype.str, columns=fitted.records.columns, former_columns=fitted.tombstones.orders,
+        label_type=fitted.labels.dtype.str, columns=fitted.records.columns,
         class_weight=dict(fitted.blueprint.class_weight), overrides=fitted.overrides, sources=sources,
     )  # fmt: skip
 
@@ -149,10 +147,9 @@ class Held:
 
     records: HeldRecords
     features: NDArray[Any]
-    core: NDArray[Any]  # ids, as the next two
-    late: NDArray[Any]
+    core: NDArray[Any]  # ids, as the next
     waiting: NDArray[Any]
-    tombstones: Stones
+    tombstones: Tombstones
     people: Mapping[str, Forgotten]
     receipts: list[str]  # their hashes
     commitment: str
@@ -180,9 +177,9 @@ def fitted_of(
     by_place = np.array_equal(labels[records.present], records.present)
     return Fitted(
         blueprint, extractor, Fingerprint(facts.layers, probe), heads, records, choice_of(facts, held.core), labels,
-        by_place, secrets.key, secrets.secret, Tombstones(held.tombstones, words.former_columns), facts.durations,
+        by_place, secrets.key, secrets.secret, held.tombstones, facts.durations,
         left=facts.left, stale=facts.stale, untrained=facts.untrained, technique=facts.technique,
-        adopted=facts.adopted, set_aside=facts.set_aside, receipts=Row(held.receipts), overrides=words.overrides,
-        losses=facts.losses, layouts=facts.layouts, late=IdSet(held.late), waiting=IdSet(held.waiting),
+        adopted=facts.adopted, set_aside=facts.set_aside, receipts=tuple(held.receipts), overrides=words.overrides,
+        losses=facts.losses, layouts=facts.layouts, waiting=held.waiting,
         people=Layered(held.people), committed=Commitment(held.commitment),
     )  # fmt: skip

@@ -1,4 +1,6 @@
-"""The commitment of a model to its records: the root of a salted tree over them, on receipts and in bundles.
+"""Hashes by which receipts and bundles name models, classes and records; and the commitment of a model to its records.
+
+The commitment is the root of a salted tree over the records.
 
 A record stands in the tree under a salt that comes from the model's secret and its id, so that roots and proofs tell
 nothing to whoever does not have the salt. States of a model share one tree, which is that of the newest: a request
@@ -6,18 +8,91 @@ computes its change beside the tree, and the tree is changed when the next state
 of a state, because something was interrupted, is built again from the records.
 """
 
-from collections.abc import Callable, Iterable
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from maxrr.data.hashes import identifier_bytes
+from maxrr.data import Dataset
+from maxrr.data.hashes import framed, identifier_bytes, record_hashes
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Absence, Change, Presence, Tree, key_of, salt_of, value_of
+from maxrr.nets.run_store import as_array
+from maxrr.unlearning.facts import SetAside
 
 Digests = NDArray[np.uint8]
+GONE_CLASS = "hmac:"  # before what stands among the weights for a class without records
+
+
+class ExtractorHash:
+    """A hash that has seen the extractor, and can go on with any heads.
+
+    Parameters
+    ----------
+    layers : str
+        Its architecture, as `maxrr.nets.architecture` describes it.
+    extractor : mapping of str to Tensor
+        Its weights and buffers by name.
+    """
+
+    def __init__(self, layers: str, extractor: Mapping[str, Tensor]) -> None:
+        self._seen = hashlib.sha256(framed(layers.encode("utf-8", "surrogatepass")))
+        for name, value in sorted(extractor.items()):
+            self._seen.update(framed(framed(name.encode(), described(as_array(value.detach().cpu())))))
+
+    def with_heads(self, classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]) -> str:
+        """The hash of a model with these heads."""
+        whole = self._seen.copy()
+        whole.update(framed(framed(*map(identifier_bytes, classes)), described(weights), described(intercepts)))
+        return whole.hexdigest()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ExtractorHash":
+        return self  # it never changes
+
+
+def model_hash(
+    layers: str, extractor: Mapping[str, Tensor], classes: Sequence[str], weights: NDArray[Any],
+    intercepts: NDArray[Any],
+) -> str:  # fmt: skip
+    """SHA-256 over the layers, every weight with its name, type and shape, and the heads with their classes' names."""
+    return ExtractorHash(layers, extractor).with_heads(classes, weights, intercepts)
+
+
+def described(array: NDArray[Any]) -> bytes:
+    """An array's type, shape and bytes."""
+    return framed(array.dtype.str.encode(), str(array.shape).encode(), np.ascontiguousarray(array).tobytes())
+
+
+def keyed_hash(key: bytes, purpose: bytes, text: str) -> str:
+    """A hash under the key, which can be handed out: without the key nobody can try out what it is of."""
+    return hmac.digest(key, framed(purpose, text.encode("utf-8", "surrogatepass")), "sha256").hex()
+
+
+def class_hmac(key: bytes, name: str) -> str:
+    """The HMAC of the name of a class, which may be that of a person."""
+    return keyed_hash(key, b"class", name)
+
+
+def weights_by_hmac(key: bytes, weights: Mapping[str, float]) -> dict[str, float] | None:
+    """Weights of classes by the HMACs of their names, which stand there already for classes without records."""
+    found = {
+        name.removeprefix(GONE_CLASS) if name.startswith(GONE_CLASS) else class_hmac(key, name): weight
+        for name, weight in weights.items()
+    }
+    return dict(sorted(found.items())) or None
+
+
+def set_aside_of(key: bytes, test: Dataset) -> SetAside:
+    """Hash test records: the same in any order, whether their ids are integers or the texts of these."""
+    names = [test.class_names[label] for label in test.labels.tolist()]
+    found = record_hashes(test.inputs, names, test.ids.astype(str), None)
+    together = hashlib.sha256(b"".join(sorted(map(bytes, found)))).hexdigest()
+    return SetAside(len(test), keyed_hash(key, b"test", together))
 
 
 @dataclass(frozen=True)
@@ -55,7 +130,7 @@ class Departure:
 
 
 @dataclass(frozen=True)
-class Moved:
+class TreeRecord:
     """A record that leaves or arrives: its id, whom it is about, and its hash."""
 
     id: int | str
@@ -78,7 +153,7 @@ class Commitment:
         self._state = -1  # of the tree, at which it is that of this commitment
         self._change: Change | None = None  # that makes it so
         self._secret = b""
-        self._leaving: tuple[Moved, ...] = ()
+        self._leaving: tuple[TreeRecord, ...] = ()
 
     def tree(self, secret: bytes, records: Callable[[], tuple[NDArray[Any], Digests]]) -> Tree:
         """The tree of the state's records, whose ids and hashes are asked for only where it has to be built."""
@@ -91,7 +166,9 @@ class Commitment:
             self.root, self._tree, self._state = tree.root.hex(), tree, tree.state
         return self._tree
 
-    def after(self, tree: Tree, secret: bytes, leaving: tuple[Moved, ...], arriving: Iterable[Moved]) -> "Commitment":
+    def after(
+        self, tree: Tree, secret: bytes, leaving: tuple[TreeRecord, ...], arriving: Iterable[TreeRecord]
+    ) -> "Commitment":  # fmt: skip
         """The commitment once records have left and others arrived, which may have the same ids."""
         put = dict(placed(secret, one) for one in arriving)
         gone = {key_of(salt_of(secret, name), name) for name in (identifier_bytes(one.id) for one in leaving)}
@@ -115,7 +192,7 @@ class Commitment:
                 self._state = self._tree.state
 
 
-def departure(tree: Tree, change: Change, secret: bytes, one: Moved) -> Departure:
+def departure(tree: Tree, change: Change, secret: bytes, one: TreeRecord) -> Departure:
     """One record, with proofs of the state before and of that after."""
     name = identifier_bytes(one.id)
     salt = salt_of(secret, name)
@@ -125,7 +202,7 @@ def departure(tree: Tree, change: Change, secret: bytes, one: Moved) -> Departur
     return Departure(one.id, one.subject, salt, value, tree.presence(key), after, then)
 
 
-def placed(secret: bytes, one: Moved) -> tuple[bytes, bytes]:
+def placed(secret: bytes, one: TreeRecord) -> tuple[bytes, bytes]:
     """Key and value of a record."""
     name = identifier_bytes(one.id)
     salt = salt_of(secret, name)

@@ -1,7 +1,14 @@
 """What exactness is conditional on: everything that shaped the model and was not trained here from the records."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from maxrr.plain_text import count
+
+if TYPE_CHECKING:  # a status is told without PyTorch
+    from maxrr.core import Choice
+    from maxrr.unlearning.blueprint import Blueprint
+    from maxrr.unlearning.facts import Facts
 
 DECIDE_EACH = ("HashCore", "FullCore")  # of `maxrr.core`: whether a record is core does not depend on the others
 
@@ -13,32 +20,13 @@ ADOPTED = (
 )
 
 
-class Chosen(Protocol):
-    """What is asked of a `maxrr.core.Choice`."""
-
-    @property
-    def unconditional(self) -> bool: ...
-    @property
-    def depended_on(self) -> str: ...
-
-
-class Made(Protocol):
-    """What is asked of a `Blueprint`."""
-
-    @property
-    def decides_each(self) -> bool: ...
-    @property
-    def given(self) -> Mapping[str, str]: ...
-    @property
-    def recipe_facts(self) -> Mapping[str, Any]: ...
-
-
 def conditions(
-    choice: Chosen, blueprint: Made, left_in_extractor: int, technique: bool, adopted: bool = False, waiting: int = 0
+    choice: "Choice | Facts", blueprint: "Blueprint | Facts", left_in_extractor: int, technique: bool,
+    adopted: bool = False, waiting: int = 0,
 ) -> list[str]:  # fmt: skip
     """One sentence for each condition; none where exactness holds as it is.
 
-    Of choice and blueprint only what is asked here, so that a workspace's status can be told without making a model.
+    Facts stand for choice and blueprint where the status of a workspace is told without making a model.
     """
     found = [] if choice.unconditional else [choice.depended_on]
     if choice.unconditional and not blueprint.decides_each:
@@ -60,19 +48,10 @@ def conditions(
         )  # fmt: skip
         found.append(f"the extractor was trained on {left_in_extractor:,} forgotten core {records}")
     if waiting:
-        found.append(f"the core is that of the last fit: {waiting_records(waiting)}")
+        one, many = "record that the rule makes core was added", "records that the rule makes core were added"
+        wait = count(waiting, f"{one} since, and waits", f"{many} since, and wait")
+        found.append(f"the core is that of the last fit: {wait} for the next fit")
     return found
-
-
-def waiting_records(count: int) -> str:
-    """That records were added which the rule makes core, and which are not.
-
-    >>> waiting_records(1)
-    '1 record that the rule makes core was added since, and waits for the next fit'
-    """
-    if count == 1:
-        return "1 record that the rule makes core was added since, and waits for the next fit"
-    return f"{count:,} records that the rule makes core were added since, and wait for the next fit"
 
 
 def by_own_function(recipe: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.core.shards import untrained
-from maxrr.unlearning.records import Bools, HeldRecords, Ints
+from maxrr.unlearning.records import Ints
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
 
@@ -17,22 +17,8 @@ class Effect:
 
     influential: int  # that are not core
     shaped: int  # heads
-    records: HeldRecords
-    rows: Ints  # that are asked for
     labels_left: Ints  # of records, those that arrive included
     twins: int
-
-    @property
-    def staying(self) -> Bools:
-        """By row."""
-        staying = self.records.alive.copy()
-        staying[self.rows] = False
-        return staying
-
-    @property
-    def staying_count(self) -> int:
-        """How many they are."""
-        return self.records.count - len(self.rows)
 
     @classmethod
     def of(cls, fitted: Fitted, request: Request) -> "Effect":
@@ -42,8 +28,8 @@ class Effect:
         if request.added is not None:  # numbered as in `fitted`
             left = np.union1d(left, request.added.labels)
         return cls(
-            int((~np.isin(influential, request.core_rows)).sum()) if len(influential) else 0, shaped, records,
-            request.rows, left, records.twins(request.rows),
+            int((~np.isin(influential, request.core_rows)).sum()) if len(influential) else 0, shaped, left,
+            records.twins(request.rows),
         )  # fmt: skip
 
 
@@ -54,7 +40,6 @@ class CoreAfter:
     labels: NDArray[np.int64]  # of all core records
     shard: NDArray[np.int64]  # of each
     shards: tuple[int, ...]  # that are trained on again
-    due: int  # how many of these saw none of the requested records, but others that were forgotten before
     share: float  # of the features that are computed anew
 
     @property
@@ -70,19 +55,20 @@ class CoreAfter:
         return int(np.isin(self.shard, np.setdiff1d(self.shards, self.untrained)).sum())
 
     @classmethod
-    def of(cls, fitted: Fitted, request: Request, effect: Effect) -> "CoreAfter":
+    def of(cls, fitted: Fitted, request: Request) -> "CoreAfter":
         records, added, sharding = fitted.records, request.added, fitted.blueprint.sharding
-        staying = effect.staying
+        staying = records.alive.copy()
+        staying[request.rows] = False
         ids, labels = records.ids[staying], records.labels[staying]
         core = records.ids[fitted.core & staying]
         if added is not None:
             ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
-        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting.array()))
+        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting))
         touched = set(sharding.of(records.ids[request.core_rows]).tolist())
         shards = tuple(sorted(touched | fitted.stale)) if sharding.count > 1 else (0,)
         return cls(
-            labels[chosen], sharding.of(ids[chosen]), shards, len(set(shards) - touched), len(shards) / sharding.count
+            labels[chosen], sharding.of(ids[chosen]), shards, len(shards) / sharding.count
         )  # fmt: skip
 
 
-NO_CORE = CoreAfter(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), (), 0, 1.0)
+NO_CORE = CoreAfter(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), (), 1.0)

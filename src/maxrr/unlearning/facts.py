@@ -5,13 +5,13 @@ are erased with the heads.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from maxrr.files.strict_json import Constraint, Count, Digest
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
-from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.receipts import FUNCTION, Loss
 
 Columns = tuple[str, ...] | None  # None where they have no names
@@ -19,6 +19,37 @@ PositiveFloat = Annotated[float, Constraint("above 0", lambda number: number > 0
 PositiveInt = Annotated[int, Constraint("1 or more", lambda number: number >= 1)]
 LabelType = Annotated[str, Constraint("a type of labels", re.compile("[<>|][biuU][0-9]{1,6}").fullmatch)]
 Sources = Annotated[tuple[dict[str, str], ...], Constraint("one source or more", len)]
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Seconds that it takes to train one network on one record, to embed one record, to solve one head from scratch."""
+
+    train: float
+    embed: float
+    head: float
+
+    @classmethod
+    def measured(
+        cls, seconds: Sequence[float], core: int, records: int, heads: int, at_once: int = 1
+    ) -> "Durations":  # fmt: skip
+        """From the seconds that training so many networks at once, embedding and solving took."""
+        training, embedding, solving = seconds
+        return cls(at_once * training / max(core, 1), embedding / records, solving / heads)
+
+    def expected(self, forgotten: int, heads: int, trains: float, embeds: float, anew: bool) -> float:
+        """About how long it takes to forget, with so many heads moved, or solved anew."""
+        share = 1.0 if anew else share_of_solving(forgotten)
+        return trains * self.train + embeds * self.embed + heads * share * self.head
+
+
+def share_of_solving(forgotten: int) -> float:
+    """How long moving a head takes, of the time that solving it takes.
+
+    By one record it is about a twentieth, by a thousand nearly half: measured on LeNet-5 features by
+    benchmarks/unlearning.py. Of a small model, which is solved in a moment, it is several times more.
+    """
+    return 0.05 + 0.4 * min(forgotten / 1000, 1.0)
 
 
 @dataclass(frozen=True)
@@ -112,8 +143,6 @@ class Facts:
             raise ValueError("a single extractor is always trained")
         if not all(0 <= shard < self.shards for shard in self.stale | self.untrained):
             raise ValueError("there are not so many shards")
-        if not isinstance(self.recipe.get(FUNCTION), str | None):
-            raise ValueError("its training function has no name")
         if not isinstance(self.dtype, str) and (self.shape or not self.dtype):
             raise ValueError("records of several inputs have no shape of their own")
 
@@ -146,16 +175,14 @@ class Facts:
 class Words:
     """What can be read of records and classes, and of why decisions were taken.
 
-    `labels` are what callers call the classes of `class_names`, in arrays of the type `label_type`. Values of forgotten
-    records were hashed in the orders of `former_columns`. `sources` say where records come from: first those of the
-    last fit, then those that were added.
+    `labels` are what callers call the classes of `class_names`, in arrays of the type `label_type`. `sources` say where
+    records come from: first those of the last fit, then those that were added.
     """
 
     class_names: tuple[str, ...]
     labels: tuple[bool | int | str, ...]
     label_type: LabelType
     columns: Columns
-    former_columns: tuple[Columns, ...]
     class_weight: dict[str, PositiveFloat]
     overrides: tuple[Override, ...]
     sources: Sources

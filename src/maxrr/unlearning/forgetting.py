@@ -1,32 +1,41 @@
-"""Carry out a plan: the next state beside the present one, its receipts, the commit, and then the erasure."""
+"""Carry out a plan: the next state beside the present one, its receipts, the commit, and then the erasure.
+
+Several requests may be one: looked up one after the other, answered by one action, each with a receipt of its own.
+"""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
 
+import numpy as np
 import torch
 
+from maxrr.data import Dataset
+from maxrr.errors import Refused
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import FORM
 from maxrr.svm.problem import changed
-from maxrr.unlearning import flat_heads, transitions
+from maxrr.unlearning import transitions
 from maxrr.unlearning.actions import Action
+from maxrr.unlearning.blueprint import quietly, warn_of_flat_heads
+from maxrr.unlearning.commitment import weights_by_hmac
 from maxrr.unlearning.facts import Override
-from maxrr.unlearning.hashes import weights_by_hmac
-from maxrr.unlearning.plans import Plan
+from maxrr.unlearning.given_records import Ids
+from maxrr.unlearning.plans import Plan, answered_together, make_plan
 from maxrr.unlearning.receipts import Receipt, claim_of, lasting
 from maxrr.unlearning.records import HeldRecords
-from maxrr.unlearning.requests import Request
-from maxrr.unlearning.returning import let_in
-from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
+from maxrr.unlearning.requests import Request, Technique, let_in, look_up
+from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, id_hmac, subject_hmac
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class NextState:
     """The next state of a model, to be committed.
 
     Attributes
@@ -45,8 +54,34 @@ class Change:
     source: Mapping[str, str] | None = None
 
 
-Commit = Callable[[Change], None]
+Commit = Callable[[NextState], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
+
+
+class Keeper(Protocol):
+    """What a model asks of whoever holds it. A model in memory has none."""
+
+    def check_open(self) -> None:
+        """Refuse to be asked after the model was given up. After a commit that failed, find out what the state is."""
+
+    def check_newest(self) -> None:
+        """Refuse to hand out anything of a state that is known to be an older one."""
+
+    def changing(self, *, receipts: bool = True, newest: bool = True) -> AbstractContextManager[None]:
+        """Refuse a change before any work: by one who may only read, without a key where receipts are signed, …"""
+
+    def raw_records(self) -> Dataset | None:
+        """Return the raw records, which are dropped when the verb that needs them ends; None if nobody gives them."""
+
+    def commit(self, change: NextState) -> None:
+        """Make the next state durable, and the model's own. If it raises, the model has the state before."""
+
+    def ranking(self) -> Path:
+        """Return the folder where a ranking keeps its runs."""
+
+    @property
+    def note_audit(self) -> Callable[[str], int]:
+        """Return a function that counts an audit of the receipt with this hash, and says how many there were before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +127,9 @@ def execute_together(
     """Do what the plan of all members as one request says, and make a receipt for each of them."""
     started, request = time.perf_counter(), plan.request
     moves = plan.action not in (Action.erase, Action.nothing)
-    with torch.inference_mode(False), flat_heads.quietly() if moves else nullcontext():  # extractors may be trained
+    with torch.inference_mode(False), quietly() if moves else nullcontext():  # extractors may be trained
         after = transitions.carry_out(before, plan.action, request, progress, engine)
-    flat_heads.warn([name for name in after.flat if name not in before.flat], stacklevel=4)
+    warn_of_flat_heads([name for name in after.flat if name not in before.flat], stacklevel=4)
     after.blueprint.warn_of_untrained(after.untrained - before.untrained, stacklevel=4)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
     answers = []
@@ -103,11 +138,10 @@ def execute_together(
         receipt = make_receipt(member, before, after, group, time.perf_counter() - started)
         answers.append((member.plan.request, receipt))
         after = with_receipt(after, receipt)
-    after = with_pace(after, plan, answers[-1][1].seconds)
     before.records.owe(request.rows)
     if after.layouts == before.layouts:  # or the records stand in other rows
         after.records.owe(request.rows)
-    commit(Change(before, after, answers, source))
+    commit(NextState(before, after, answers, source))
     # From here on the records are gone; what is left is to overwrite what they were.
     after.committed.settle()
     erase(before, after, plan)
@@ -119,11 +153,8 @@ def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
     same_rows = after.records.indexes is before.records.indexes
     former = after.records if same_rows else before.records.without(plan.request.rows)
     gone = former.gone()
-    if len(before.late):
-        leaving = former.ids[gone]
-        leaving = leaving[after.records.rows(leaving) < 0]  # and not replaced
-        for ids in (before.late, before.waiting):
-            ids.erase(leaving)
+    if before.waiting is not after.waiting:
+        before.waiting[:] = np.zeros(1, before.waiting.dtype)[0]
     if plan.action is Action.erase:
         after.heads._erase(gone)
     else:
@@ -138,18 +169,9 @@ def with_receipt(after: Fitted, receipt: Receipt) -> Fitted:
     """The state that has handed out one receipt more, and remembers by it whom no record is about any more."""
     gone = dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
     found = changed(
-        after, receipts=after.receipts.with_next(receipt.digest), people=after.people.with_more(gone)
+        after, receipts=(*after.receipts, receipt.digest), people=after.people.with_more(gone)
     )  # fmt: skip
-    return knowing(found, after, "core", "core_hash", *OF_MODEL)
-
-
-def with_pace(after: Fitted, plan: Plan, seconds: float) -> Fitted:
-    """The state that knows how long it took to move heads, where they were moved."""
-    if not plan.action.moves_heads:
-        return after
-    records = max(len(plan.request.rows), plan.added)
-    durations = after.durations.after_moving(seconds, records, plan.heads, plan.embeds)
-    return knowing(changed(after, durations=durations), after, "core", "core_hash", *OF_MODEL)
+    return reuse(found, after, *CORE_FACTS, *MODEL_FACTS)
 
 
 def make_receipt(
@@ -191,3 +213,80 @@ def make_receipt(
         weighted_records=None if after.records.weights is None else True, losses=list(after.losses) or None,
         group=group,
     )  # fmt: skip
+
+
+# Several requests as one
+
+
+NamedRecords = tuple[Ids | None, Ids | None]  # ids, or subjects
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Requests that are answered together.
+
+    Attributes
+    ----------
+    plan : Plan or None
+        What is done about all of them, as one request; None where every one is refused.
+    members : list of Member
+        Those that are answered.
+    refusals : list of Refused or None
+        For each request why it is refused; None where it is answered.
+    """
+
+    plan: Plan | None
+    members: list[Member]
+    refusals: list[Refused | None]
+
+
+def make_group(fitted: Fitted, requests: Iterable[NamedRecords], core_policy: str | Technique) -> Group:
+    """Decide what is done about requests. One that is refused is left out, and does not keep the others."""
+    now, found, refusals = fitted, list[Member](), list[Refused | None]()
+    for ids, subjects in requests:
+        try:
+            plan = make_plan(now, look_up(now, ids, subjects, core_policy))
+            if plan.refusal:
+                raise plan._refused()
+        except Refused as refused:
+            refusals.append(refused)
+            continue
+        refusals.append(None)
+        found.append(Member(plan, now.records))
+        now = state_without(now, plan.request, fitted.requests + len(found))
+    if not found:
+        return Group(None, [], refusals)
+    plan = make_plan(fitted, united([member.plan.request for member in found]))
+    return Group(plan, found if len(found) == 1 else joint(fitted, plan, found), refusals)
+
+
+def state_without(now: Fitted, request: Request, number: int) -> Fitted:
+    """The state in which the next request is looked up: without the records, and with the heads that there are."""
+    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    gone = [subject_hmac(now.key, person) for person in now.records.people_without(request.rows)]
+    then = transitions.without_records(now, request)
+    return changed(then, people=then.people.with_more(dict.fromkeys(gone, Forgotten(number, moment)))) if gone else then
+
+
+def united(requests: Sequence[Request]) -> Request:
+    """All requests as one."""
+    rows, core_rows = (
+        np.sort(np.concatenate(parts))
+        for parts in ([each.rows for each in requests], [each.core_rows for each in requests])
+    )
+    before = tuple(dict.fromkeys(hmac for each in requests for hmac in each.forgotten_before))
+    left = sum(each.left_in_extractor for each in requests)
+    return Request(rows, core_rows, [], before, left, requests[0].core_policy)
+
+
+def joint(fitted: Fitted, plan: Plan, members: Sequence[Member]) -> list[Member]:
+    """The members with what is said of each: its own counts, and what the action of the group comes to for it."""
+    found, all_rows = [], plan.request.rows
+    for member in members:
+        rows = member.plan.request.rows
+        left = member.plan.duplicates_left
+        if left:  # some of these may have left with others of the group
+            left = fitted.records.without(np.setdiff1d(all_rows, rows)).twins(rows)
+        own = answered_together(member.plan, plan.action, len(members) - 1, left)
+        found.append(Member(own, member.records))
+    return found

@@ -1,5 +1,6 @@
-"""What callers give, as records: arrays, data frames, and what they call the classes."""
+"""What callers give, as records of the kind that a model was fitted on: arrays, data frames, names of classes."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,14 +9,30 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_dense, check_identifiers
-from maxrr.data.fields import are_several, packed
+from maxrr.data.fields import Several, are_several, described, fields_of, packed
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError
 from maxrr.plain_text import first_few
-from maxrr.unlearning.aliases import Ids, Inputs, Labels
 from maxrr.unlearning.state import Fitted
 
+Ids = int | str | Sequence[int | str] | NDArray[Any]
+"""Record ids or subject ids, integers or strings: one, or a list or array of them."""
+
+Inputs = ArrayLike | Several
+"""What the network takes, one record per row: pixels, token ids, rows of a table. Several inputs are a dictionary of
+arrays, by the names of the network's arguments, or a tuple of arrays, in their order."""
+
+Labels = ArrayLike
+"""The class of each record: integers, booleans or strings."""
+
+Kind = np.dtype[Any]
+Shape = tuple[int, ...]
+
 NUMBERS = "biufV"  # kinds of arrays that hold numbers; V where there are several inputs
+KINDS = {
+    "pixels": "pixels of 0 to 255 in uint8, which it divides by 255", "f": "floats, which it takes as they are",
+    "i": "integers, which it takes as they are", "b": "booleans, which it takes as they are",
+}  # fmt: skip
 
 
 def as_dataset(
@@ -94,6 +111,119 @@ def labels_to_score(y: Labels | None, records: int) -> NDArray[Any]:
     return as_classes(y)
 
 
+# Numbers as the model has them
+
+
+def to_predict(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
+    """Records to predict: of the model's shape, and numbers of its kind. Floats stay as they are, of either length."""
+    return matched(given, kind, shape, learn=False)
+
+
+def to_learn(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
+    """Records to add, in the model's type, if that holds their numbers as they are."""
+    return matched(given, kind, shape, learn=True)
+
+
+def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
+    """One record as an array of one, in the model's type, if that holds its numbers as they are."""
+    check_dense(given)
+    if isinstance(given, Mapping):
+        given = {name: np.asarray(part)[None] for name, part in given.items()}
+    elif kind.names is not None and isinstance(given, tuple):
+        given = tuple(np.asarray(part)[None] for part in given)
+    else:
+        given = np.asarray(given)[None]
+    return matched(given, kind, shape, learn=True)
+
+
+def matched(given: Inputs, kind: Kind, shape: Shape, *, learn: bool) -> NDArray[Any]:
+    """An array of records like the model's, each of whose inputs is converted by itself."""
+    check_dense(given)
+    if kind.names is None:
+        if isinstance(given, Mapping):
+            raise DataError(f"the model's network takes one input, {described(kind, shape)}: bring one array")
+        return converted(np.asarray(given), kind, shape, "", learn=learn)
+    array = packed(given) if are_several(given) else np.asarray(given)
+    found = {} if array.dtype.names is None else {name: array[name] for name in array.dtype.names}
+    if set(found) != set(kind.names):
+        raise DataError(
+            f"the model's network takes {described(kind, ())}: bring a dictionary of arrays with these names, or a "
+            f"tuple where they are numbers, not {first_few(list(found)) or 'one array'}"
+        )
+    parts = {name: converted(found[name], *fields_of(kind)[name], f" {name!r}", learn=learn) for name in kind.names}
+    return array if all(part is found[name] for name, part in parts.items()) else packed(parts)
+
+
+def converted(part: NDArray[Any], kind: Kind, shape: Shape, name: str, *, learn: bool) -> NDArray[Any]:
+    """An input of the model's shape and type; to predict, floats of either length. Refused where numbers would change.
+
+    Whole numbers may be learned as floats; bytes are pixels, which networks divide by 255, and never anything else.
+    """
+    if part.shape[1:] != shape:
+        if part.shape == shape:
+            raise DataError(f"this is one record{name} of shape {shape}: add an axis in front, as in record[None]")
+        raise DataError(f"the records{name} have shape {part.shape[1:]}, but the model was fitted on {shape}")
+    whole = learn and kind.kind == "f" and part.dtype.kind in "biu" and part.dtype != np.uint8
+    if word(part.dtype) != word(kind) and not whole:
+        raise DataError(
+            f"the records{name} are {part.dtype}, but the model was fitted on {KINDS[word(kind)]}: bring the same kind"
+        )
+    if not learn and (part.dtype == kind or kind.kind == "f"):
+        return part
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = part.astype(kind)
+        back = found.astype(part.dtype) if kind.kind == "f" else found  # because == rounds
+    if not np.array_equal(back, part, equal_nan=kind.kind == "f"):
+        raise DataError(
+            f"the records{name} are {part.dtype}, and the model holds {kind}, which would change their numbers. "
+            f"Convert them yourself, with astype({kind.name!r}), or fit again"
+        )
+    return found
+
+
+def word(kind: Kind) -> str:
+    """What networks make of numbers of a type: pixels, floats, integers or booleans."""
+    return "pixels" if kind == np.uint8 else kind.kind
+
+
+# Predicting
+
+
 def unlabelled(array: NDArray[Any]) -> Dataset:
     """Records of which nothing else is known."""
     return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
+
+
+def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
+    """The scores of records that are of the kind that a model was fitted on."""
+    known = fitted.records
+    names = column_names(X) if not isinstance(X, Dataset) else X.columns
+    if names is not None and known.columns is not None and names != known.columns:
+        raise DataError(
+            f"the columns are {first_few(names)}, but the model was fitted on {first_few(known.columns)}: bring the "
+            "same ones in the same order"
+        )
+    array = to_predict(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape)
+    if not isinstance(X, Dataset):
+        records = unlabelled(array)
+    else:
+        records = X if array.dtype == X.inputs.dtype else replace(X, inputs=array)
+    return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
+
+
+def best_heads(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The class with the highest score of each record, by its place among those that have records."""
+    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(np.int64)
+
+
+def called(fitted: Fitted, truth: NDArray[Any], by_names: bool) -> NDArray[Any]:
+    """The model's classes as the true ones are called: by labels, or by names."""
+    labels, names = np.asarray(fitted.labels[fitted.codes]), np.array(fitted.head_classes)
+    if by_names or (truth.dtype.kind == "U" != labels.dtype.kind and np.isin(truth, names).any()):
+        return names
+    if (truth.dtype.kind == "U") != (labels.dtype.kind == "U"):
+        raise DataError(
+            f"y has labels such as {truth[0].item()!r}, and the model's classes are called {first_few(labels.tolist())}"
+            ": give labels as fit was given them. Those of a Dataset are numbers, places in its class names"
+        )
+    return labels

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import RLock
-from typing import Any, Self
+from threading import Lock, RLock
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,24 +23,29 @@ from maxrr.nets.training_function import TrainingFunction
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import LinearSVM
-from maxrr.unlearning.aliases import Ids, Inputs, Labels
+from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.bundles import Bundle
-from maxrr.unlearning.fitting import Parameters
-from maxrr.unlearning.forgetting import Change, execute, execute_together
-from maxrr.unlearning.given_records import as_dataset, labels_to_score, to_add
-from maxrr.unlearning.groups import Named, make_group
-from maxrr.unlearning.keeper import Keeper
-from maxrr.unlearning.locks import lock_of
-from maxrr.unlearning.lookup import look_up, look_up_for_adding, look_up_for_replacing
-from maxrr.unlearning.plans import Plan, check_current, make_plan, named
-from maxrr.unlearning.predicting import best_heads, called, decisions
+from maxrr.unlearning.fitting import fit, grown
+from maxrr.unlearning.forgetting import Keeper, NamedRecords, NextState, execute, execute_together, make_group
+from maxrr.unlearning.given_records import (
+    Ids,
+    Inputs,
+    Labels,
+    as_dataset,
+    best_heads,
+    called,
+    decisions,
+    labels_to_score,
+    to_add,
+)
+from maxrr.unlearning.plans import Plan, check_current, make_plan
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.recognition import OnReceipt, forgotten_people, on_receipt, rows_of_kind
 from maxrr.unlearning.record_kind import RecordKind
-from maxrr.unlearning.requests import REFUSE, Technique
-from maxrr.unlearning.returning import returning
-from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.trained_elsewhere import grown
+from maxrr.unlearning.requests import Technique, look_up, look_up_for_adding, look_up_for_replacing, returning
+from maxrr.unlearning.state import Fitted, forgotten_people, rows_of_kind
+from maxrr.unlearning.tombstones import OnReceipt, on_receipt
+
+_making_a_lock = Lock()
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -257,17 +262,15 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The training function was run twice on a part of the core, and gave two different networks.
         maxrr.core.UntrainedShardsWarning
             Some shards have no core records of two classes: their extractors keep their first weights.
-        maxrr.unlearning.NotAmongRecordsWarning
-            Some ids that `Frozen(pretrained_on=…)` names are of no record to fit.
         """
         with self._changing(receipts=False, source=source):
             dataset, labels = as_dataset(X, y, ids, subjects, sample_weight)
             before: Fitted | None = vars(self).get("_state")
-            after = Parameters(**self.get_params(deep=False)).fit(
-                dataset, labels, before, allow_copies=allow_copies, folder=self._ranking(folder), progress=progress,
-                test=test,
+            after = fit(
+                self, dataset, labels, before, allow_copies=allow_copies, folder=self._ranking(folder),
+                progress=progress, test=test,
             )  # fmt: skip
-            self._commit(Change(before, after, source=source))
+            self._commit(NextState(before, after, source=source))
             return self
 
     def refit(self, *, folder: str | Path | None = None, progress: Progress | None = None) -> Self:
@@ -298,11 +301,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             network, before = self.network, self._with_raw_records(self._fitted)
             self.network = grown(network, self.core, before.records)
             try:
-                after = Parameters(**self.get_params(deep=False)).fit(
-                    before.records.retained(), None if before.by_place else before.labels, before,
+                after = fit(
+                    self, before.records.retained(), None if before.by_place else before.labels, before,
                     folder=self._ranking(folder), progress=progress, again=True,
                 )  # fmt: skip
-                self._commit(Change(before, after))
+                self._commit(NextState(before, after))
             except BaseException:
                 self.network = network
                 raise
@@ -365,7 +368,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Records × classes, in the order of `classes_`; every row sums to 1.
         """
         fitted = self._fitted
-        if "platt" not in fitted.derived:
+        if "_platt" not in vars(fitted):
             with self._lock:  # the records must stay for as long as they are looked at
                 fitted = self._fitted
                 fitted.platt()
@@ -553,16 +556,24 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Forgetting
 
     def plan(
-        self, ids: Ids | None = None, *, subjects: Ids | None = None, core_policy: str | Technique = REFUSE
+        self, ids: Ids | None = None, *, subjects: Ids | None = None, inputs: Inputs | None = None,
+        label: int | str | None = None, add: Dataset | None = None, core_policy: str | Technique = REFUSE,
+        allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
-        """What `unlearn` would do with this request, to which guarantee, at what cost. Changes nothing.
+        """What a request would do, to which guarantee, at what cost. Changes nothing.
 
         Parameters
         ----------
         ids, subjects : int, str or array, optional
-            As in `unlearn`.
+            What to forget, as in `unlearn`.
+        inputs, label : array, int or str, optional
+            What the one record that `ids` names should be, as in `replace`.
+        add : Dataset, optional
+            Records to learn, as in `add`. Leave out all else but `allow_copies`.
         core_policy : str or function
             As in `unlearn`.
+        allow_copies : str, optional
+            As in `replace` and `add`.
 
         Returns
         -------
@@ -573,72 +584,25 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            Neither or both of `ids` and `subjects` are given, or a policy that does not exist.
+            None or several of these requests are meant, or there is no such policy.
         maxrr.errors.NotHere
-            No record is about one of the subjects; of one who was forgotten it says when.
-        """
-        with self._lock:
-            request = look_up(self._fitted, ids, subjects, core_policy)
-            return named(self._fitted, make_plan(self._fitted, request))
-
-    def plan_replace(
-        self, id: int | str, inputs: Inputs, label: int | str | None = None, *,
-        core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
-    ) -> Plan:  # fmt: skip
-        """What `replace` would do, to which guarantee, at what cost. Changes nothing.
-
-        Parameters
-        ----------
-        id, inputs, label : int or str, array, int or str
-            As in `replace`.
-        core_policy, allow_copies : str or function, str
-            As in `replace`.
-
-        Returns
-        -------
-        Plan
-            What will be done, for `execute`.
-
-        Raises
-        ------
-        maxrr.errors.NotHere
-            The record was forgotten before.
+            No record is about one of the subjects, or the record to replace was forgotten; it says when.
         maxrr.errors.DataError
-            The new record does not fit the others, is the one that is there already, or has the values of a forgotten
-            one without `allow_copies`.
+            Records that arrive do not fit those of the model, or have the values of forgotten ones, without
+            `allow_copies`.
         """
         with self._lock:
-            request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
-            return named(self._fitted, make_plan(self._fitted, request))
-
-    def plan_add(
-        self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
-        sample_weight: ArrayLike | None = None, allow_copies: str | None = None,
-    ) -> Plan:  # fmt: skip
-        """What `add` would do, and at what cost. Changes nothing.
-
-        Parameters
-        ----------
-        X, y, ids, subjects : Dataset or array, array, array, array
-            As in `add`.
-        sample_weight, allow_copies : array, str, optional
-            As in `add`.
-
-        Returns
-        -------
-        Plan
-            What will be done, for `execute`.
-
-        Raises
-        ------
-        maxrr.errors.DataError
-            The records are not of the kind that the model has, it has or has forgotten one of the ids, or one has the
-            values of a forgotten record without `allow_copies`.
-        """
-        with self._lock:
-            given = to_add(self._fitted, X, y, ids, subjects, sample_weight)
-            request = look_up_for_adding(self._fitted, given, allow_copies)
-            return named(self._fitted, make_plan(self._fitted, request))
+            if add is not None:
+                if any(given is not None for given in (ids, subjects, inputs, label)):
+                    raise ValueError("add names records to learn: leave out what to forget or replace")
+                request = look_up_for_adding(self._fitted, add, allow_copies)
+            elif inputs is not None:
+                if subjects is not None or not isinstance(ids, int | str | np.integer):
+                    raise ValueError("inputs are what one record should be: name it by its id")
+                request = look_up_for_replacing(self._fitted, ids, inputs, label, core_policy, allow_copies)
+            else:
+                request = look_up(self._fitted, ids, subjects, core_policy)
+            return make_plan(self._fitted, request)
 
     def execute(
         self, plan: Plan, *, source: Mapping[str, str] | None = None, progress: Progress | None = None
@@ -648,7 +612,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         plan : Plan
-            From `plan`, `plan_replace` or `plan_add`; of the model of a workspace also by another process.
+            From `plan`; of the model of a workspace also by another process.
         source : mapping of str to str, optional
             As in `add`.
         progress : maxrr.progress.Progress, optional
@@ -717,7 +681,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return execute(self._ready_for(plan), plan, self._commit, progress, engine=self.engine)
 
     def _unlearn_together(
-        self, requests: Iterable[Named], core_policy: str | Technique, progress: Progress | None
+        self, requests: Iterable[NamedRecords], core_policy: str | Technique, progress: Progress | None
     ) -> list[Receipt | Refused]:  # fmt: skip
         """Answer several requests by one change. Each gets its receipt, or why it is refused."""
         with self._changing():
@@ -861,7 +825,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Where a ranking keeps its runs."""
         return folder if self._keeper is None else self._keeper.ranking()
 
-    def _commit(self, change: Change) -> None:
+    def _commit(self, change: NextState) -> None:
         """Take over the next state, once it is durable where somebody holds the model."""
         if self._keeper is None:
             self._state = change.after
@@ -881,7 +845,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _lock(self) -> RLock:
         """Held by whoever changes the model or reads its records. Those who predict never wait for it."""
-        return lock_of(self)
+        own = vars(self).get("_own_lock")  # made when first needed, however the object came to be
+        if own is None:
+            with _making_a_lock:
+                own = self.__dict__.setdefault("_own_lock", RLock())
+        return cast("RLock", own)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle holds: the parameters of a model that is not fitted. A fitted one is refused."""

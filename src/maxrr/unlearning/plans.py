@@ -1,19 +1,18 @@
 """What a request will do, to which guarantee, at what cost: decided before anything is touched."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import numpy as np
+
 from maxrr.errors import NotHere, Refused, Stale
-from maxrr.plain_text import Shown
+from maxrr.plain_text import Shown, count
 from maxrr.svm.heads import with_a_head
-from maxrr.unlearning.actions import Action, Case, decide, promise
+from maxrr.unlearning.actions import Action, Case, Guarantee, decide, promise
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.effects import NO_CORE, CoreAfter, Effect
-from maxrr.unlearning.guarantees import Guarantee
-from maxrr.unlearning.hashes import keyed_hash
-from maxrr.unlearning.reasons import requests, why, why_not, why_together
+from maxrr.unlearning.reasons import why, why_not
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted, with_classes
 
@@ -29,9 +28,7 @@ class Plan(Shown):
     guarantee : Guarantee or None
         What the result will be; None where the request is refused.
     reason : str
-        Why, in a sentence. Where heads have weights of zero, so that every record is influential, it says so; and where
-        records of new classes arrive, which the extractor was not trained on. Where the request is refused, `refusal`
-        also says what to do instead.
+        Why, in a sentence. Where the request is refused, `refusal` also says what to do instead.
     conditions : list of str
         What an exact answer is conditional on; empty where it is exact without conditions.
     requested : int
@@ -39,7 +36,7 @@ class Plan(Shown):
     core, influential, free, unknown, already_forgotten : int
         How many of them are core, influential (and not core), free, not in the model, or forgotten before.
     added : int
-        How many records arrive: those of `plan_add`, or the one of `plan_replace`.
+        How many records arrive: those to add, or the one that takes the place of another.
     duplicates_left : int
         Other records with the values of a requested one, which stay in the data.
     heads : int
@@ -50,12 +47,12 @@ class Plan(Shown):
     trains, embeds : int
         How many records these are trained on, and how many are embedded again.
     seconds : float
-        About how long that takes, going by how long `fit` took and the last request that moved heads. Before there was
-        one, it can be several times too low on a small model. A technique of the caller's own is not counted.
+        About how long that takes, going by how long `fit` took; of a small model it can be several times too low. A
+        technique of the caller's own is not counted.
     alternatives : tuple of Plan
         What could be asked for instead of a request that is refused: other policies for core records.
     state : str
-        Names the state of the model and the request that this is a plan for; tells nothing about either.
+        Names the state of the model that this is a plan for, and tells nothing about it.
     request : Request
         The request, looked up in that state.
     """
@@ -131,14 +128,9 @@ class Plan(Shown):
 
 
 def make_plan(fitted: Fitted, request: Request) -> Plan:
-    """Decide what will be done about a request that was looked up in this state, for whoever carries it out at once."""
+    """Decide what will be done about a request that was looked up in this state."""
     fitted = with_classes(fitted, request.classes)
     return planned(fitted, request, Effect.of(fitted, request))
-
-
-def named(fitted: Fitted, plan: Plan) -> Plan:
-    """Return the plan for whoever carries it out later: it names the state and the request that it is for."""
-    return replace(plan, state=name_of(fitted, plan.request))
 
 
 def answered_together(plan: Plan, action: Action, others: int, duplicates_left: int) -> Plan:
@@ -149,9 +141,9 @@ def answered_together(plan: Plan, action: Action, others: int, duplicates_left: 
         left=request.left_in_extractor > 0, added=False,
     )  # fmt: skip
     guarantee = promise(action, case)
-    reason = f"{plan.reason} (answered together with {requests(others)})"
-    if guarantee is not plan.guarantee:
-        reason = why_together(plan.action, plan.influential, others)
+    reason = f"{plan.reason} (answered together with {count(others, 'other request')})"
+    if guarantee is not plan.guarantee:  # alone it would have had a cheaper one
+        reason = f"the model is the one that this request and {count(others, 'other request')} give together"
     return replace(plan, action=action, guarantee=guarantee, reason=reason, duplicates_left=duplicates_left)
 
 
@@ -159,8 +151,7 @@ def check_current(fitted: Fitted, plan: Plan) -> None:
     """Refuse a plan that says anything but what is decided now: for this state, about the same records."""
     if not isinstance(plan, Plan):
         raise TypeError(f"execute takes a plan, as plan(…) gives it, not {plan!r:.80}")
-    here = plan.state == name_of(fitted, plan.request)  # or its rows are of another table
-    if not here or plan != named(fitted, make_plan(fitted, plan.request)):
+    if plan.state != fitted.token or plan != make_plan(fitted, plan.request):  # rows have their meaning in one state
         raise Stale(
             "this plan is for another state of the model: something was forgotten, replaced, added or fitted since, or "
             "it is another model's, or it was changed. Nothing was changed: plan again"
@@ -174,17 +165,17 @@ def planned(fitted: Fitted, request: Request, effect: Effect) -> Plan:
         influential=effect.shaped > 0, left=request.left_in_extractor > 0, added=request.added is not None,
     )  # fmt: skip
     action = decide(case)
-    core = CoreAfter.of(fitted, request, effect) if action is Action.retrain else NO_CORE
+    core = CoreAfter.of(fitted, request) if action is Action.retrain else NO_CORE
     objection = why_not(action, fitted, request, effect, core)
     others: tuple[Plan, ...] = ()
     if objection is not None:
         action, guarantee = Action.refuse, None
         reason, instead = objection
-        others = tuple(named(fitted, planned(fitted, other, effect)) for other in instead)
+        others = tuple(planned(fitted, other, effect) for other in instead)
     else:
         guarantee = promise(action, case)
         reason = why(action, guarantee, request, effect, fitted, core)
-    heads, embeds = work_of(action, request, effect)
+    heads, embeds = work_of(action, fitted, request, effect)
     embeds = 0 if fitted.blueprint.embeddings else embeds
     trained = NO_CORE if action is Action.refuse else core
     arriving = 0 if request.added is None else len(request.added)
@@ -200,31 +191,21 @@ def planned(fitted: Fitted, request: Request, effect: Effect) -> Plan:
         seconds=fitted.durations.expected(
             max(len(request.rows), arriving), heads, in_turn, embeds * trained.share, action.fits_anew
         ),
-        alternatives=others, state="", request=request,
+        alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip
 
 
-def name_of(fitted: Fitted, request: Request) -> str:
-    """Name a state and a request that was looked up there. Tells nothing without the model's key."""
-    asked = [
-        request.rows.tolist(), request.core_rows.tolist(), [hmac.hex() for hmac in request.forgotten_before],
-        request.left_in_extractor, request.policy, request.copies, request.allow_copies,
-        None if request.added is None else [request.added.content_hash(), request.added.class_names],
-    ]  # fmt: skip
-    return keyed_hash(fitted.key, b"plan", json.dumps([fitted.token, asked]))
-
-
-def work_of(action: Action, request: Request, effect: Effect) -> tuple[int, int]:
+def work_of(action: Action, fitted: Fitted, request: Request, effect: Effect) -> tuple[int, int]:
     """How many heads an action moves, and how many records it embeds."""
     if action is Action.refuse:
         return 0, 0
     heads = 0
-    if action.fits_anew or action is Action.more:
+    if action.fits_anew or (action is Action.move and request.added is not None):
         heads = len(with_a_head(effect.labels_left.tolist()))
     elif action is Action.move:
         heads = effect.shaped
     arriving = 0 if request.added is None else len(request.added)
-    return heads, arriving + (effect.staying_count if action.fits_anew else 0)
+    return heads, arriving + (fitted.records.count - len(request.rows) if action.fits_anew else 0)
 
 
 def conditions_then(
@@ -237,7 +218,7 @@ def conditions_then(
     if request.adds and request.added is not None:
         waiting += len(fitted.blueprint.core_by_rule(request.added.ids))
     elif request.added is None:
-        waiting -= len(fitted.waiting.places(fitted.records.ids[request.rows]))
+        waiting -= int(np.isin(fitted.waiting, fitted.records.ids[request.rows]).sum())
     if action is Action.retrain:
         return conditions(fitted.choice, fitted.blueprint, 0, technique=False, waiting=waiting)
     return conditions(

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxrr.unlearning import flat_heads
-from maxrr.unlearning.actions import Action
+from maxrr.unlearning.actions import KEEP, RETRAIN, Action, Guarantee
 from maxrr.unlearning.effects import CoreAfter, Effect
-from maxrr.unlearning.guarantees import Guarantee
-from maxrr.unlearning.requests import KEEP, RETRAIN, Request
+from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import Fitted
 
 
@@ -27,7 +25,7 @@ def why(
     elif guarantee is Guarantee.untouched:
         said = "no requested record is core or influential: the model stays as it is, and the records are erased"
     elif guarantee is Guarantee.refit:
-        said = f"{influential(effect, fitted)}: the heads are those that a fit on the retained records gives"
+        said = f"{influential(effect)}: the heads are those that a fit on the retained records gives"
         said += extractor_stays(fitted)
     else:
         said = what_stays(action, core, left)
@@ -53,15 +51,6 @@ def extractor_stays(fitted: Fitted) -> str:
     return "" if fitted.blueprint.embeddings else ", and the extractor stays as it is"
 
 
-HEADS = {
-    Action.erase: "the heads do not depend on the records",
-    Action.move: "the heads are fitted without the records",
-    Action.more: "the heads are fitted without the old record",
-    Action.technique: "the heads are fitted without the records",
-}
-"""What becomes of the heads where something of the records stays in the model."""
-
-
 def why_nothing(left: int) -> str:
     """Why there is nothing to do, and what stays in the model all the same."""
     said = "every requested record is forgotten already: nothing is left to do"
@@ -77,8 +66,6 @@ def why_retrained(core: int, left: int, fitted: Fitted, then: CoreAfter) -> str:
         some = len(then.shards)
         said = of_the_records(core) + " core" if core else kept_of(left)
         said += f": {some:,} of {count:,} extractors {'is' if some == 1 else 'are'} trained again without the records"
-        if then.due and core:
-            said += f", {then.due:,} of them because of others that were forgotten before"
         bare = len(then.untrained)
         if bare:
             keep = "1 of them keeps its" if bare == 1 else f"{bare:,} of them keep their"
@@ -89,22 +76,22 @@ def why_retrained(core: int, left: int, fitted: Fitted, then: CoreAfter) -> str:
     return f"{kept_of(left)}: it is trained again without the records"
 
 
-def influential(effect: Effect, fitted: Fitted) -> str:
+def influential(effect: Effect) -> str:
     """How many of the records are influential, where none is core."""
     if not effect.influential:
         return "none of the records is core or influential"
-    flat = f" ({flat_heads.counted(len(fitted.flat))})" if fitted.flat else ""
-    return f"{of_the_records(effect.influential)} influential, none is core{flat}"
+    return f"{of_the_records(effect.influential)} influential, none is core"
 
 
 def what_stays(action: Action, core: int, left: int) -> str:
-    """What an answer that is not exact leaves in the model, and what becomes of the heads."""
+    """What an answer that is not exact leaves in the model."""
     if action is Action.technique:
-        return f"{of_the_records(core)} core: the caller's technique makes another extractor, and {HEADS[action]}"
-    if core:
-        them = "it" if core == 1 else "them"
-        return f"{of_the_records(core)} core: the extractor keeps what it learned from {them}, and {HEADS[action]}"
-    return f"{kept_of(left)}, and {HEADS[action]}"
+        said = f"{of_the_records(core)} core: the caller's technique makes another extractor"
+    elif core:
+        said = f"{of_the_records(core)} core: the extractor keeps what it learned from {'it' if core == 1 else 'them'}"
+    else:
+        said = kept_of(left)
+    return f"{said}, and the heads are fitted without the records"
 
 
 def kept_of(left: int) -> str:
@@ -131,21 +118,6 @@ def of_the_records(count: int) -> str:
     return f"{count:,} of the records {'is' if count == 1 else 'are'}"
 
 
-def why_together(own: Action, influential: int, others: int) -> str:
-    """Why a request got another guarantee by being answered with others than it would have had alone."""
-    alone = {
-        Action.nothing: "every requested record is forgotten already",
-        Action.erase: "no requested record is core or influential",
-        Action.move: f"{of_the_records(influential)} influential, none is core",
-    }[own]
-    return f"{alone}: the model is the one that this request and {requests(others)} give together"
-
-
-def requests(others: int) -> str:
-    """How many other requests."""
-    return "1 other request" if others == 1 else f"{others:,} other requests"
-
-
 # Why not
 
 
@@ -167,12 +139,11 @@ def why_not(
         return f"this would leave {left}: a classifier needs two classes. Delete the model instead", []
     if action is Action.refuse:
         core = of_the_records(len(request.core_rows))
-        ways = (KEEP,) if fitted.blueprint.frozen else (RETRAIN, KEEP)
-        return f"{core} core, which this policy refuses", [replace(request, core_policy=other) for other in ways]
-    if action is Action.retrain and fitted.blueprint.frozen:
-        return (
-            "the extractor was trained elsewhere, on some of the records, and cannot be trained again here without them"
-        ), [replace(request, core_policy=KEEP)]
+        others = [replace(request, core_policy=other) for other in (RETRAIN, KEEP)]
+        return f"{core} core, which this policy refuses", others
+    if action is Action.technique and fitted.blueprint.sharding.count > 1:
+        others = [replace(request, core_policy=other) for other in (RETRAIN, KEEP)]
+        return "a technique makes one extractor, and each shard has its own", others
     if action is Action.retrain and len(np.unique(then.labels)) < 2:
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"

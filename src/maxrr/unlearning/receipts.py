@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
@@ -20,7 +20,7 @@ from maxrr.evidence.exact_text import text_of
 from maxrr.files import from_plain, parse_json
 from maxrr.plain_text import Shown, count
 from maxrr.svm import Certificate
-from maxrr.unlearning.guarantees import Guarantee
+from maxrr.unlearning.actions import Guarantee
 
 VERSION = 7
 LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
@@ -54,15 +54,6 @@ class HeadCertificate:
     class_hmac: str
     decided: bool
     error: float
-
-    @property
-    def text(self) -> str:
-        """As receipts have it, in one line. It is made once: of most requests the heads are those of the one before."""
-        kept = vars(self)
-        if "text" not in kept:
-            kept["text"] = text_of({name: kept[name] for name in IN_HEAD})
-        found: str = kept["text"]
-        return found
 
     @classmethod
     def of(cls, class_hmac: str, certificate: Certificate) -> HeadCertificate:
@@ -319,23 +310,28 @@ class Receipt(Shown):
         str
             JSON, which `from_json` reads: in one line, names in order, no spaces.
         """
-        heads = ",".join([head.text for head in self.heads])
-        return f'{text_of(self._said(BEFORE))[:-1]},"heads":[{heads}],{text_of(self._said(AFTER))[1:]}'
-
-    def _said(self, names: Sequence[str]) -> dict[str, Any]:
-        """Those of some fields that are said."""
-        known = {**vars(self), "losses": None if self.losses is None else [asdict(loss) for loss in self.losses]}
-        return {name: known[name] for name in names if known[name] is not None or name not in OPTIONAL}
+        said = {name: value for name, value in vars(self).items() if value is not None}
+        said["heads"] = [vars(head) for head in self.heads]
+        if self.losses is not None:
+            said["losses"] = [vars(loss) for loss in self.losses]
+        return text_of(said)
 
     @property
     def sentences(self) -> list[str]:
         """What it says in words: the heading, what was asked for and done, on which conditions, and what is claimed."""
-        return [heading(self), *in_words(self)]
+        return [f"Receipt {self.number}, {self.time}: {self.guarantee}", *in_words(self)]
 
     @property
     def states(self) -> list[tuple[str, str]]:
         """The hashes on it, each with what it is the hash of."""
-        return states(self)
+        return [
+            ("model before, under the key", self.model_before),
+            ("model after, under the key", self.model_after),
+            ("records before, under the key", self.commitment_before),
+            ("records after, under the key", self.commitment_after),
+            ("hash of the receipt before", self.previous or "none"),
+            ("canonical form of the heads", str(self.form)),
+        ]
 
     def __str__(self) -> str:
         return "\n".join([*map(plain_text.tame, self.sentences), plain_text.facts(self.states)])
@@ -398,11 +394,6 @@ class Receipt(Shown):
             raise ValueError(f"this is not a receipt that can be read: {error}") from error
 
 
-NAMES, IN_HEAD = (tuple(field.name for field in fields(kind)) for kind in (Receipt, HeadCertificate))
-BEFORE, AFTER = ([name for name in sorted(NAMES) if (name > "heads") == after and name != "heads"] for after in (0, 1))
-"""The fields that stand before and after the heads in a text, whose text is kept with them."""
-
-
 SHARED = ("records_before", "records_after", "commitment_before", "commitment_after", "model_before", "model_after")
 """What all receipts of a group say."""
 
@@ -422,11 +413,6 @@ def follows(receipt: Receipt, before: Receipt | None) -> bool:
 GUARANTEES = {guarantee.value: guarantee for guarantee in Guarantee}  # somebody may have written another on a receipt
 
 
-def heading(receipt: Receipt) -> str:
-    """Which receipt it is, and what it promises."""
-    return f"Receipt {receipt.number}, {receipt.time}: {receipt.guarantee}"
-
-
 def in_words(receipt: Receipt) -> list[str]:
     """A receipt in sentences."""
     before = f", {receipt.already_forgotten} forgotten before" if receipt.already_forgotten else ""
@@ -436,10 +422,11 @@ def in_words(receipt: Receipt) -> list[str]:
     )
     if receipt.added is not None:  # the reason begins with how many were added
         asked = f"The model had {count(receipt.records_before, 'record')} and has {receipt.records_after:,}."
+    why = f": {receipt.core_depended_on}" if receipt.unconditional else ""
     sentences = [
         asked,
-        sentence(receipt.reason),
-        f"The answer is {receipt.exactness}{why_unconditional(receipt)}.",
+        f"{receipt.reason[:1].upper()}{receipt.reason[1:]}.",
+        f"The answer is {receipt.exactness}{why}.",
         claim(receipt),
     ]
     if receipt.subject_tombstones:
@@ -496,26 +483,6 @@ def depending(conditions: list[str]) -> str:
     return f"on {count(len(conditions), 'condition')} ({'; '.join(conditions)})" if conditions else "without conditions"
 
 
-def why_unconditional(receipt: Receipt) -> str:
-    return f": {receipt.core_depended_on}" if receipt.unconditional else ""
-
-
 def left_in_extractor(records: int) -> str:
     """What is due where the extractor was trained on forgotten core records."""
     return f"An audit is due: the extractor keeps what it learned from {count(records, 'forgotten core record')}."
-
-
-def sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
-
-
-def states(receipt: Receipt) -> list[tuple[str, str]]:
-    """The hashes that name what was before and after."""
-    return [
-        ("model before, under the key", receipt.model_before),
-        ("model after, under the key", receipt.model_after),
-        ("records before, under the key", receipt.commitment_before),
-        ("records after, under the key", receipt.commitment_after),
-        ("hash of the receipt before", receipt.previous or "none"),
-        ("canonical form of the heads", str(receipt.form)),
-    ]

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.arrays import take
-from maxrr.data.hashes import content_hash, framed, identifier_bytes, value_hashes
+from maxrr.data.hashes import content_hash, framed, identifier_bytes
 from maxrr.errors import DataError
 from maxrr.once import once
 from maxrr.svm.problem import Flags, changed
 from maxrr.unlearning.classes import Classes, without_name
-from maxrr.unlearning.indexes import Indexes, print_of, prints_of, prints_of_values
+from maxrr.unlearning.tombstones import content_hashes
 
 Ids = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -27,7 +27,20 @@ Bools = NDArray[np.bool_]
 Digests = NDArray[np.uint8]
 
 IDS, SUBJECTS, CONTENTS = "ids", "subjects", "contents"  # indexes
-FEW = 16  # ids that are looked up one by one
+Index = dict[Any, list[int]]  # rows by what they hold
+
+
+@dataclass(eq=False)
+class Indexes:
+    """Indexes of the same rows, each made when first asked for, and which rows are still to be erased.
+
+    All states with the same rows share them. Rows of records that are gone are found until they are erased: whoever
+    asks knows who is there.
+    """
+
+    there: Flags  # rows that are not erased
+    owed: set[int] = field(default_factory=set)  # rows to be erased once they are gone
+    made: dict[str, Index] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +74,7 @@ class HeldRecords:
             np.array(dataset.inputs) if copy else dataset.inputs, dataset.inputs.dtype, dataset.shape,
             np.array(dataset.labels), np.array(dataset.ids),
             None if dataset.subjects is None else np.array(dataset.subjects), dataset.class_names,
-            np.array(dataset.record_hashes()), np.array(value_hashes(dataset.inputs)),
+            np.array(dataset.record_hashes()), content_hashes(dataset),
             Flags.all_set(len(dataset)), dataset.columns,
             None if dataset.weights is None else np.array(dataset.weights),
         )  # fmt: skip
@@ -89,41 +102,38 @@ class HeldRecords:
 
     # Looking up
 
-    def _prints(self, name: str, rows: Ints) -> Ints:
-        """What the index of a name is searched by."""
+    def _keys(self, name: str, rows: Ints) -> list[Any]:
+        """What the index of a name knows these rows by."""
         if name == CONTENTS:
-            return prints_of_values(self.contents[rows])
+            return [content.tobytes() for content in self.contents[rows]]
         names = self.ids if name == IDS else self.subjects
         assert names is not None
-        return prints_of(names[rows])
+        found: list[Any] = names[rows].tolist()
+        return found
 
-    def _print(self, name: str, row: int) -> int:
-        """The same of one row."""
-        if name == CONTENTS:
-            return int.from_bytes(self.contents[row, :8].tobytes(), "little", signed=True)
-        names = self.ids if name == IDS else self.subjects
-        assert names is not None
-        return print_of(names[row].item())
+    def _index(self, name: str) -> Index:
+        """The index of a name."""
+        made = self.indexes.made
+        if name not in made:
+            rows = np.flatnonzero(self.indexes.there)
+            made[name] = with_rows({}, self._keys(name, rows), rows)
+        return made[name]
 
-    def _rows_with(self, name: str, print_: int) -> list[int]:
-        """The rows of records that are there, of those that an index gives."""
-        rows = self.indexes.of(name, self._prints).rows_at(print_)
-        return [row for row in rows if self.there.at(row)]
+    def _rows_with(self, name: str, keys: list[Any]) -> Ints:
+        """The rows of records that are there and hold one of these, sorted."""
+        index, there = self._index(name), self.there
+        return np.array(sorted(row for key in keys for row in index.get(key, ()) if there.at(row)), dtype=np.int64)
 
     def rows(self, ids: Ids) -> Ints:
         """Where the records with these ids stand, −1 for those that are not here."""
         found = np.full(len(ids), -1, dtype=np.int64)
-        if not len(ids) or ids.dtype.kind != self.ids.dtype.kind:
+        if ids.dtype.kind != self.ids.dtype.kind:
             return found
-        if len(ids) <= FEW:
-            for place, id_ in enumerate(ids.tolist()):
-                for row in self._rows_with(IDS, print_of(id_)):
-                    if self.ids[row] == id_:
-                        found[place] = row
-            return found
-        places, rows = self.indexes.of(IDS, self._prints).pairs(prints_of(ids))
-        here = self.alive[rows] & (self.ids[rows] == ids[places])
-        found[places[here]] = rows[here]
+        index, there = self._index(IDS), self.there
+        for place, id_ in enumerate(ids.tolist()):
+            for row in index.get(id_, ()):
+                if there.at(row):
+                    found[place] = row
         return found
 
     def of_subjects(self, subjects: Ids) -> Ints:
@@ -132,18 +142,12 @@ class HeldRecords:
             raise DataError("the records do not say whom they are about: they have no subject ids")
         if subjects.dtype.kind != self.subjects.dtype.kind:
             return np.empty(0, dtype=np.int64)
-        places, rows = self.indexes.of(SUBJECTS, self._prints).pairs(prints_of(subjects))
-        rows = rows[self.subjects[rows] == subjects[places]]
-        return np.sort(rows[self.there[rows]])
+        return self._rows_with(SUBJECTS, np.unique(subjects).tolist())
 
     def people_without(self, rows: Ints) -> list[Any]:
         """Whom no record is about once these rows are gone."""
         if self.subjects is None or not len(rows):
             return []
-        if len(rows) == 1:
-            one, subject = int(rows[0]), self.subjects[rows[0]].item()
-            others = [row for row in self._rows_with(SUBJECTS, print_of(subject)) if row != one]
-            return [] if others and (self.subjects[others] == subject).any() else [subject]
         leaving = np.unique(self.subjects[rows])
         staying = np.setdiff1d(self.of_subjects(leaving), rows)
         gone: list[Any] = np.setdiff1d(leaving, self.subjects[staying]).tolist()
@@ -192,17 +196,7 @@ class HeldRecords:
         """How many other records have the very inputs of one of these."""
         if not len(rows):
             return 0
-        if len(rows) == 1:
-            row = int(rows[0])
-            content, alike = self.contents[row].tobytes(), self._rows_with(CONTENTS, self._print(CONTENTS, row))
-            if len(alike) == 1:
-                return 0
-            if len(alike) <= FEW:
-                return len([other for other in alike if self.contents[other].tobytes() == content]) - 1
-        wanted = np.unique(self.contents[rows], axis=0)
-        places, found = self.indexes.of(CONTENTS, self._prints).pairs(prints_of_values(wanted))
-        same = (self.contents[found] == wanted[places]).all(axis=1) & self.there[found]
-        return int(same.sum()) - len(rows)
+        return len(self._rows_with(CONTENTS, list(set(self._keys(CONTENTS, rows))))) - len(rows)
 
     @once
     def content_hash(self) -> str:
@@ -255,7 +249,9 @@ class HeldRecords:
             np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
             there, self.columns, weights,
         )  # fmt: skip
-        object.__setattr__(found, "indexes", self.indexes.with_more(found._prints, there))
+        new = np.arange(len(self.ids), len(found.ids))
+        made = {name: with_rows(index, found._keys(name, new), new) for name, index in self.indexes.made.items()}
+        object.__setattr__(found, "indexes", Indexes(there, set(self.indexes.owed), made))
         return found
 
     def with_records(self, dataset: Dataset) -> "HeldRecords":
@@ -303,18 +299,27 @@ class HeldRecords:
         gone = self.gone()
         if not len(gone):
             return
-        if len(gone) <= FEW:
-            self.indexes.erase_few(gone.tolist(), self._print)
-        else:
-            self.indexes.erase(gone, self._prints)
-        rows = gone
+        self.indexes.there = self.indexes.there.without(gone)
+        for name, index in self.indexes.made.items():
+            for key in set(self._keys(name, gone)) & index.keys():
+                left = [row for row in index.pop(key) if self.indexes.there.at(row)]
+                if left:
+                    index[key] = left
         for array in (self.inputs, self.labels, self.hashes, self.contents, self.weights):
             if array is not None:
-                array[rows] = 0
+                array[gone] = 0
         for ids in (self.ids, self.subjects):
             if ids is not None:
-                ids[rows] = "" if ids.dtype.kind == "U" else 0
+                ids[gone] = "" if ids.dtype.kind == "U" else 0
         self.indexes.owed.clear()  # those that are there still were of a request that failed
+
+
+def with_rows(index: Index, keys: list[Any], rows: Ints) -> Index:
+    """Return an index with more rows, leaving the one before as it is."""
+    more: Index = {}
+    for key, row in zip(keys, rows.tolist(), strict=True):
+        more.setdefault(key, []).append(row)
+    return index | {key: [*index.get(key, ()), *new] for key, new in more.items()}
 
 
 def shuffled(dataset: Dataset, key: bytes) -> Dataset:

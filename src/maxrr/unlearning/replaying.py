@@ -26,7 +26,6 @@ from maxrr.core.choice import Words, words_of
 from maxrr.data import Dataset
 from maxrr.errors import DataError, WorkerLostError
 from maxrr.nets.initial_weights import given_weights
-from maxrr.nets.naming import name_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.run_store import as_array
 from maxrr.nets.training_function import SAME, OwnTraining
@@ -36,13 +35,13 @@ from maxrr.svm import EXACT, FORM, Certificate
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
 from maxrr.unlearning import consistency
+from maxrr.unlearning.actions import Outcome
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.bundles import Bundle, check_parts
+from maxrr.unlearning.bundles import Bundle, check_parts, ids_of
+from maxrr.unlearning.commitment import model_hash
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.extractors import kept, stored_extractor, weights_of
-from maxrr.unlearning.hashes import model_hash
 from maxrr.unlearning.model import MaxRR
-from maxrr.unlearning.outcomes import Outcome
 from maxrr.unlearning.receipts import Receipt, lasting, rounded_up
 from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
 
@@ -183,13 +182,19 @@ def replay(receipt: Receipt, bundle: Bundle | MaxRR, dataset: Dataset) -> Replay
     trained_again = rebuilds and comparison != Outcome.different
     missing = list(not_covered(bundle, trained_again))
     if not comparable:
-        missing.append(as_stored(made.apart))
+        missing.append(
+            "the features are the stored ones, because this machine, its versions or threads are not those of the "
+            f"model: made here by the stored extractor they differ by at most {made.apart:.1e} of the largest"
+        )
     if other_code:
         missing.append(f"the extractor, which was not trained again: {other_code}. Bring the module as it was")
     made_again = "extractor and heads" if rebuilds else "heads"
+    not_compared = list(consistency.NOT_COMPARED)
+    if not latest:
+        not_compared.append("the state that the receipt tells of: the model has changed since")
     return Replay(
         outcome, made_again, comparison, where, largest, wrong, "; ".join(missing),
-        list(not_compared(receipt, bundle, latest)), time.perf_counter() - started,
+        not_compared, time.perf_counter() - started,
     )  # fmt: skip
 
 
@@ -252,11 +257,12 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     names = tuple(dataset.class_names[label] for label in np.unique(dataset.labels).tolist())
     if bundle.classes != names:
         yield "the classes of the heads are not those of the records, or in another order"
-    chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids, bundle.waiting)
+    waiting = np.sort(ids_of(bundle.waiting))
+    chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids, waiting)
     if not bundle.facts.left and not bundle.facts.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"
-    if not np.array_equal(np.sort(bundle.waiting), bundle.blueprint.core_by_rule(bundle.late)):
-        yield "what waits for the core is not what its rule gives of the records that were added"
+    if not np.array_equal(waiting, bundle.blueprint.core_by_rule(waiting)):
+        yield "records wait for the core that its rule does not make core"
     said = Words(bundle.choice.depended_on, lasting(bundle.choice.details))
     if said != (words_of(bundle.blueprint.core, bundle.blueprint.network) or said):
         yield "what choosing the core depended on is not as its rule has it"
@@ -281,14 +287,6 @@ def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: boo
         ) from error
 
 
-def as_stored(apart: float) -> str:
-    """What it means that the heads were solved from features that this machine did not make."""
-    return (
-        "the features are the stored ones, because this machine, its versions or threads are not those of the model: "
-        f"made here by the stored extractor they differ by at most {apart:.1e} of the largest"
-    )
-
-
 def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
     """What a replay cannot show. Training again, to the same end, shows what an adopted extractor was trained on."""
     recipe = bundle.blueprint.recipe
@@ -296,27 +294,6 @@ def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
     yield from (condition for condition in bundle.conditions if condition not in shown)
     if isinstance(recipe, OwnTraining) and recipe.observed not in ("", SAME) and not trained_again:
         yield f"whether it was trained so: run twice with one seed, {recipe.name} gave two networks ({recipe.observed})"
-
-
-def not_compared(receipt: Receipt, bundle: Bundle, latest: bool) -> Iterator[str]:
-    """What the receipt says, or relies on, that nobody could compare."""
-    blueprint = bundle.blueprint
-    yield from consistency.NOT_COMPARED
-    if receipt.added is not None:
-        yield "how many of the records it added: which of them came when is the operator's word"
-    if receipt.subject_tombstones:
-        yield "whom the forgotten records were about: they are gone"
-    if blueprint.class_weight.keys() - set(bundle.classes):
-        yield "the weights of classes that have no records"
-    if words_of(blueprint.core, blueprint.network) is None:
-        yield "what choosing the core depended on, in words: no rule of this library chose it"
-    if not latest:
-        yield "the state that the receipt tells of: the model has changed since"
-    named = name_of(blueprint.network)
-    if named is None or not named.our_own:
-        yield "what the network's own code does: it was run as it is"
-    if isinstance(blueprint.recipe, OwnTraining):
-        yield "what the training function, and what it imports, does beside training: it was run as it is"
 
 
 @dataclass(frozen=True, eq=False)

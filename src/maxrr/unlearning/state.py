@@ -6,6 +6,7 @@ forgotten records is overwritten afterwards, by `erase`.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,16 +23,12 @@ from maxrr.svm.heads import with_a_head
 from maxrr.svm.snapshot import labels_of, renamed
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.classes import Classes
-from maxrr.unlearning.commitment import Commitment, Departure
+from maxrr.unlearning.commitment import Commitment, Departure, ExtractorHash, class_hmac, keyed_hash
 from maxrr.unlearning.conditions import conditions
-from maxrr.unlearning.durations import Durations
-from maxrr.unlearning.facts import Override, SetAside
-from maxrr.unlearning.hashes import ExtractorHash, class_hmac, keyed_hash
-from maxrr.unlearning.id_sets import IdSet
-from maxrr.unlearning.layers import Layered, Row
+from maxrr.unlearning.facts import Durations, Override, SetAside
 from maxrr.unlearning.receipts import HeadCertificate, Loss
-from maxrr.unlearning.records import Bools, HeldRecords, Ints
-from maxrr.unlearning.tombstones import Forgotten, Tombstones
+from maxrr.unlearning.records import Bools, HeldRecords, Ids, Ints
+from maxrr.unlearning.tombstones import Forgotten, Layered, Tombstones, subject_hmac
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,14 +53,12 @@ class Fitted:
     technique: bool = False  # the extractor is the work of a caller's function
     adopted: bool = False  # the extractor was trained elsewhere, on the core alone by the word of whoever gave it
     set_aside: SetAside | None = None  # test records that the caller named at the last fit
-    receipts: Row[str] = field(default_factory=Row)  # the hashes of those that were handed out, from the first
+    receipts: tuple[str, ...] = ()  # the hashes of those that were handed out, from the first
     overrides: tuple[Override, ...] = ()  # where forgotten values were let in under other ids
     losses: tuple[Loss, ...] = ()  # of newer copies of the workspace
     layouts: int = 0  # how often the records were given other rows
-    late: IdSet = field(default_factory=lambda: IdSet(np.empty(0, dtype=np.int64)))  # ids added after the last fit
-    waiting: IdSet = field(default_factory=lambda: IdSet(np.empty(0, dtype=np.int64)))  # which the rule makes core
+    waiting: Ids = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # added since, core at the next fit
     people: Layered[str, Forgotten] = field(default_factory=Layered)  # whom no record is about any more, by HMAC
-    derived: dict[str, PlattScaling] = field(default_factory=dict)  # made when asked for
     committed: Commitment = field(default_factory=Commitment)
     codes: Ints = field(init=False)  # the classes that the heads tell apart, by number
 
@@ -110,7 +105,7 @@ class Fitted:
         return tuple([names[label] for label in self.codes.tolist()])
 
     @once
-    def spoken_for(self) -> tuple[str, ...]:
+    def class_of_head(self) -> tuple[str, ...]:
         """For each head the name of the class that it tells from the rest; two classes share one, the second's."""
         return tuple(with_a_head(self.head_classes))
 
@@ -142,7 +137,7 @@ class Fitted:
     @once
     def flat(self) -> tuple[str, ...]:
         """The classes whose heads have weights of zero."""
-        return tuple(name for name, w in zip(self.spoken_for, self.heads.coef_, strict=True) if not w.any())
+        return tuple(name for name, w in zip(self.class_of_head, self.heads.coef_, strict=True) if not w.any())
 
     @once
     def extractor_hash(self) -> ExtractorHash:
@@ -157,7 +152,7 @@ class Fitted:
     @once
     def certificates(self) -> list[HeadCertificate]:
         """What receipts say of the heads."""
-        pairs = zip(self.spoken_for, self.heads.certificate_, strict=True)
+        pairs = zip(self.class_of_head, self.heads.certificate_, strict=True)
         return [HeadCertificate.of(class_hmac(self.key, name), certificate) for name, certificate in pairs]
 
     @once
@@ -177,11 +172,12 @@ class Fitted:
         return keyed_hash(self.key, b"state", " ".join(map(str, facts)))
 
     def platt(self) -> PlattScaling:
-        """Probabilities' parameters, from the retained records."""
-        if "platt" not in self.derived:
+        """Return the parameters of probabilities, fitted on the retained records when first asked for."""
+        if "_platt" not in vars(self):
             rows = self.in_order()
-            self.derived["platt"] = fit_platt(self.heads._scores_of(rows), self.records.labels[rows], self.codes)
-        return self.derived["platt"]
+            self.__dict__["_platt"] = fit_platt(self.heads._scores_of(rows), self.records.labels[rows], self.codes)
+        found: PlattScaling = vars(self)["_platt"]
+        return found
 
     def in_order(self) -> Ints:
         """The rows of the retained records, in the order of their ids."""
@@ -194,16 +190,19 @@ class Fitted:
         return rows[shaping], heads
 
 
-def knowing(then: Fitted, now: Fitted, *names: str) -> Fitted:
-    """The same state, with what was found already of another and is the same here."""
+def reuse(then: Fitted, now: Fitted, *names: str) -> Fitted:
+    """Return a state, having given it what was computed for another already and is the same here."""
     for name in names:
         if name in now.__dict__:
             then.__dict__[name] = now.__dict__[name]
     return then
 
 
-OF_MODEL = "head_classes", "extractor_hash", "model_hash", "model_commitment", "certificates", "flat", "spoken_for"
-"""What depends on extractor and heads alone."""
+MODEL_FACTS = (
+    "head_classes", "class_of_head", "extractor_hash", "model_hash", "model_commitment", "certificates", "flat",
+)  # fmt: skip
+CORE_FACTS = "core", "core_hash"
+"""What depends on extractor and heads alone; and on the core alone."""
 
 
 def with_classes(now: Fitted, classes: Classes | None) -> Fitted:
@@ -214,4 +213,27 @@ def with_classes(now: Fitted, classes: Classes | None) -> Fitted:
     if classes.renumbered:
         heads = renamed(heads, classes.number_of[labels_of(heads)])
     found = replace(now, records=now.records.with_classes(classes), labels=classes.labels, heads=heads)
-    return knowing(found, now, "model_hash", "extractor_hash")
+    return reuse(found, now, "model_hash", "extractor_hash")
+
+
+KINDS = CORE, INFLUENTIAL, FREE = "core", "influential", "free"
+
+
+def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
+    """Which rows hold records of a kind; None for all."""
+    influential = np.zeros(len(fitted.core), dtype=bool)
+    influential[fitted.heads.support_] = True
+    kinds = {
+        None: fitted.records.alive,
+        CORE: fitted.core,
+        INFLUENTIAL: ~fitted.core & influential,
+        FREE: ~(fitted.core | influential),
+    }
+    if kind not in kinds:
+        raise ValueError(f"records are {', '.join(KINDS)}, not {kind!r:.40}")
+    return kinds[kind] & fitted.records.alive
+
+
+def forgotten_people(fitted: Fitted, subjects: Sequence[int | str]) -> Bools:
+    """Which people a request has left no record about. Others may have come since."""
+    return np.array([subject_hmac(fitted.key, person) in fitted.people for person in subjects], dtype=bool)

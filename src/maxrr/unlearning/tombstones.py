@@ -3,17 +3,15 @@
 A tombstone has three HMACs: of the id, of the whole record, and of its values. None tells anything without the key;
 with it they recognise a request for what is gone already, and a dataset that brings it back. An id is the same whether
 it is written as a number or as text, and values are the same in whichever type they are stored: a forgotten record is
-recognised in another format, too. Columns are hashed in the order that they had; where that changed since, and they
-have names, the earlier orders are kept, and a record is looked for in each of them. A copy with other values, even in
-the last digit, is not recognised.
+recognised in another format, too. Columns that have names are hashed in the order of these. A copy with other values,
+even in the last digit, is not recognised.
 
 Of a person whose last record is forgotten, an HMAC of the subject id stays, with the number and time of the request.
 """
 
 import hmac
-from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +19,57 @@ from numpy.typing import NDArray
 from maxrr.data import Dataset
 from maxrr.data.hashes import framed, value_hashes
 from maxrr.data.table import in_order_of
-from maxrr.unlearning.layers import Layered
+from maxrr.unlearning.receipts import Receipt
 
-Columns = tuple[str, ...] | None  # None where they have no names
+K = TypeVar("K")
+V = TypeVar("V")
 
 FORGOTTEN, REPLACED = b"id", b"replaced"  # what an HMAC of an id says: do not bring it back; its old values are gone
+
+
+class Layered(Mapping[K, V], Generic[K, V]):
+    """A mapping that never changes: one with more entries shares what is there. Of two with one key the later counts.
+
+    It is kept in layers, each at least twice as large as the next: a new layer takes in those before it that are too
+    small for that. So nothing is copied more often than the logarithm of the whole says.
+
+    >>> few = Layered({"a": 1})
+    >>> more = few.with_more({"b": 2, "a": 3})
+    >>> dict(few), dict(more)
+    ({'a': 1}, {'a': 3, 'b': 2})
+    """
+
+    __slots__ = ("_layers", "_size")
+
+    def __init__(self, given: Mapping[K, V] | None = None) -> None:
+        self._layers: tuple[Mapping[K, V], ...] = (dict(given),) if given else ()
+        self._size = len(given or ())
+
+    def with_more(self, more: Mapping[K, V]) -> "Layered[K, V]":
+        """The same with more entries."""
+        if not more:
+            return self
+        found: Layered[K, V] = Layered()
+        found._size = self._size + sum(key not in self for key in more)
+        layers, newest = list(self._layers), dict(more)
+        while layers and len(layers[-1]) < 2 * len(newest):
+            newest = {**layers.pop(), **newest}
+        found._layers = (*layers, newest)
+        return found
+
+    def __getitem__(self, key: K) -> V:
+        for layer in reversed(self._layers):
+            if key in layer:
+                return layer[key]
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[K]:
+        for number, layer in enumerate(self._layers):
+            before = self._layers[:number]
+            yield from (key for key in layer if not any(key in other for other in before))
+
+    def __len__(self) -> int:
+        return self._size
 
 
 class Tombstone(NamedTuple):
@@ -55,6 +99,12 @@ def tombstones_of(
     ]
 
 
+def content_hashes(dataset: Dataset) -> NDArray[np.uint8]:
+    """Hash the values of each record, whatever the order of columns that have names."""
+    order = None if dataset.columns is None else tuple(sorted(dataset.columns))
+    return np.array(value_hashes(in_order_of(order, dataset).inputs))
+
+
 def content_hmac(key: bytes, content: NDArray[np.uint8]) -> bytes:
     """The HMAC of a record's values, from their hash."""
     return hmac.digest(key, framed(b"content", content.tobytes()), "sha256")
@@ -75,36 +125,40 @@ def subject_hmac(key: bytes, subject: int | str) -> str:
     return hmac.digest(key, framed(b"subject", str(subject).encode("utf-8", "surrogatepass")), "sha256").hex()
 
 
-class Stones(Set[Tombstone]):
-    """Tombstones, known by the HMACs of their ids: of a record that was replaced several times there are several."""
+class Tombstones(Set[Tombstone]):
+    """The forgotten records of a model, by the HMACs of their ids: one that was replaced several times has several."""
 
     __slots__ = ("_by_id", "_size")
 
-    def __init__(self, given: Iterable[Tombstone] = ()) -> None:
-        self._by_id: Layered[bytes, tuple[Tombstone, ...]] = Layered()
-        self._size = 0
-        self._take(given)
-
-    def _take(self, more: Iterable[Tombstone]) -> None:
-        fresh: dict[bytes, tuple[Tombstone, ...]] = {}
-        for stone in more:
-            known = fresh.get(stone.id) or self._by_id.get(stone.id, ())
+    def __init__(self, given: Iterable[Tombstone] = (), before: "Tombstones | None" = None) -> None:
+        self._by_id: Layered[bytes, tuple[Tombstone, ...]] = Layered() if before is None else before._by_id
+        self._size: int = 0 if before is None else before._size
+        new: dict[bytes, tuple[Tombstone, ...]] = {}
+        for stone in given:
+            known = new.get(stone.id) or self.of(stone.id)
             if stone not in known:
-                fresh[stone.id] = (*known, stone)
+                new[stone.id] = (*known, stone)
                 self._size += 1
-        self._by_id = self._by_id.with_more(fresh)
+        self._by_id = self._by_id.with_more(new)
 
-    def with_more(self, more: Iterable[Tombstone]) -> "Stones":
+    def with_more(self, more: Iterable[Tombstone]) -> "Tombstones":
         """The same with more."""
-        found = Stones()
-        found._by_id, found._size = self._by_id, self._size
-        found._take(more)
-        return found
+        return Tombstones(more, self)
 
     def of(self, id_hmac: bytes) -> tuple[Tombstone, ...]:
         """Those of one record, by the HMAC of its id."""
-        found: tuple[Tombstone, ...] = self._by_id.get(id_hmac, ())
-        return found
+        return self._by_id.get(id_hmac, ())
+
+    def knows(self, key: bytes, ids: NDArray[Any], purpose: bytes = FORGOTTEN) -> NDArray[np.bool_]:
+        """Which of these ids were forgotten; or, for the purpose REPLACED, which had other values before."""
+        return np.array([bool(self.of(id_hmac(key, id_, purpose))) for id_ in ids.tolist()], dtype=bool)
+
+    def knows_values(self, key: bytes, dataset: Dataset) -> NDArray[np.bool_]:
+        """Which records have the values of forgotten ones."""
+        if not self:
+            return np.zeros(len(dataset), dtype=bool)
+        known = {stone.content for stone in self}
+        return np.array([content_hmac(key, digest) in known for digest in content_hashes(dataset)], dtype=bool)
 
     def __contains__(self, stone: object) -> bool:
         return isinstance(stone, Tombstone) and stone in self.of(stone.id)
@@ -117,34 +171,28 @@ class Stones(Set[Tombstone]):
         return self._size
 
 
-@dataclass(frozen=True, repr=False)
-class Tombstones:
-    """The forgotten records of a model."""
+class OnReceipt(NamedTuple):
+    """Which of some ids a receipt names, and as what. Each field has one answer per id.
 
-    stones: Stones = field(default_factory=Stones)
-    orders: tuple[Columns, ...] = ()  # of columns, in which values were hashed before those of the model changed
+    Attributes
+    ----------
+    forgotten : array of bool
+        Which ids this request forgot.
+    replaced : array of bool
+        Which records this request replaced.
+    before : array of bool
+        Which ids were asked for and had been forgotten before.
+    """
 
-    def knows(self, key: bytes, ids: NDArray[Any], purpose: bytes = FORGOTTEN) -> NDArray[np.bool_]:
-        """Which of these ids were forgotten; or, for the purpose REPLACED, which had other values before."""
-        return np.array([bool(self.stones.of(id_hmac(key, id_, purpose))) for id_ in ids.tolist()], dtype=bool)
+    forgotten: NDArray[np.bool_]
+    replaced: NDArray[np.bool_]
+    before: NDArray[np.bool_]
 
-    def knows_values(self, key: bytes, dataset: Dataset, columns: Columns) -> NDArray[np.bool_]:
-        """Which records have the values of forgotten ones, for a model whose records have these columns."""
-        known = {stone.content for stone in self.stones}
-        found = np.zeros(len(dataset), dtype=bool)
-        for hmacs in self.value_hmacs(key, dataset, columns):
-            found |= np.array([each in known for each in hmacs], dtype=bool)
-        return found
 
-    def value_hmacs(self, key: bytes, dataset: Dataset, columns: Columns) -> Iterator[list[bytes]]:
-        """The HMACs of the values of all records, in every form in which a tombstone may have them."""
-        for order in {columns, *self.orders} if self.stones else ():
-            inputs = in_order_of(order, dataset).inputs
-            for halved in (False, True):
-                yield [content_hmac(key, digest) for digest in value_hashes(inputs, halved=halved)]
-
-    def hashed_in(self, before: Columns, now: Columns) -> "Tombstones":
-        """The same for a model whose columns were others before, or stood in another order."""
-        if not self.stones or before == now or before in self.orders:
-            return self
-        return replace(self, orders=(*self.orders, before))
+def on_receipt(key: bytes, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
+    """Which of these ids a receipt names: it has the HMACs of the ids, which only the key can make."""
+    now, earlier = set(receipt.tombstones), set(receipt.earlier_tombstones)
+    forgotten, replaced = ([id_hmac(key, id_, purpose).hex() for id_ in ids] for purpose in (FORGOTTEN, REPLACED))
+    before = [bool({one, other} & earlier) for one, other in zip(forgotten, replaced, strict=True)]
+    masks = [each in now for each in forgotten], [each in now for each in replaced], before
+    return OnReceipt(*(np.array(mask, dtype=bool) for mask in masks))

@@ -1,7 +1,7 @@
 """What a model becomes by an action: each function returns the next state, and changes nothing of the present one."""
 
 import copy
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -11,146 +11,113 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError
-from maxrr.nets.architecture import without_numbers
-from maxrr.nets.embedding import type_read
-from maxrr.nets.extractors import joined, parts_of
+from maxrr.nets.extractors import parts_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
-from maxrr.svm import LinearSVM
 from maxrr.svm.problem import changed
 from maxrr.unlearning.actions import Action
-from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.class_weights import of_gone_class
-from maxrr.unlearning.commitment import Commitment, Moved
+from maxrr.unlearning.classes import of_gone_class
+from maxrr.unlearning.commitment import Commitment, TreeRecord
 from maxrr.unlearning.extractors import kept
 from maxrr.unlearning.records import HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import OF_MODEL, Fitted, knowing, with_classes
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Stones, Tombstones, id_hmac, tombstones_of
+from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse, with_classes
+from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Tombstones, id_hmac, tombstones_of
 
 
 def carry_out(
-    now: Fitted, action: Action, request: Request, progress: Progress | None, engine: EngineLike = None
+    before: Fitted, action: Action, request: Request, progress: Progress | None, engine: EngineLike = None
 ) -> Fitted:  # fmt: skip
-    """The model after an action. What it holds of the records that leave is not erased yet."""
-    if action is Action.erase:
-        return with_the_same_model(now, request)
-    then = acted(now, action, request, progress, engine)
-    if action is not Action.nothing:
-        then = replace(then, committed=committed_then(now, request))
-    return knowing(then, now, "extractor_hash") if then.extractor is now.extractor else then
+    """The model after an action. What it holds of the records that leave is not erased yet.
+
+    What it costs to forget records that shape nothing does not grow with the records.
+    """
+    now = with_classes(before, request.classes)
+    then = without_records(now, request)
+    if action is Action.nothing:
+        return reuse(then, before, *MODEL_FACTS)
+    if request.added is not None:
+        then = with_added(then, request)
+    then = without_names(then, classes_gone(now, then, request.rows))
+    if action is Action.retrain:
+        trained, then = then.to_train, with_extractor(then, progress, engine)
+        then = with_heads(then, progress, now, trained, request)
+    elif action is Action.technique:
+        then = with_heads(by_technique(now, then, request), progress, now, frozenset({0}), request)
+    elif request.added is not None:
+        features = then.blueprint.embed(then.extractor, request.added)
+        weights = then.blueprint.weights_of(request.added)
+        heads = now.heads._with_more(features, request.added.labels, instead_of=request.rows, sample_weight=weights)
+        then = changed(then, heads=heads)
+    else:
+        then = changed(then, heads=now.heads._without(request.rows))
+    then = changed(then, committed=commitment_after(before, request))
+    then.__post_init__()
+    if not len(request.core_rows) and not action.fits_anew and request.added is None:
+        reuse(then, before, *CORE_FACTS)
+    if request.added is None and then.heads._has_heads_of(before.heads):
+        reuse(then, before, *MODEL_FACTS)
+    return reuse(then, before, "extractor_hash") if then.extractor is before.extractor else then
 
 
-def with_the_same_model(now: Fitted, request: Request) -> Fitted:
-    """The model without records that shape nothing. What such a request costs does not grow with the records."""
-    heads = now.heads._without(request.rows)
-    then = less(now, request, heads, committed_then(now, request))
-    then = without_names(then, gone_between(now, then, request.rows))
-    return knowing(then, now, *OF_MODEL) if heads._has_heads_of(now.heads) else then
-
-
-def gone_between(now: Fitted, then: Fitted, rows: Ints) -> Ints:
+def classes_gone(now: Fitted, then: Fitted, rows: Ints) -> Ints:
     """The classes that have lost their last record, by that the records in these rows have left."""
     left = now.records.labels[rows]
-    gone = left[then.records.counts[left] == 0]
-    return np.unique(gone) if len(gone) else gone
+    return np.unique(left[then.records.counts[left] == 0])
 
 
-def committed_then(now: Fitted, request: Request) -> Commitment:
+def commitment_after(now: Fitted, request: Request) -> Commitment:
     """The commitment without the records that leave, and with those that arrive."""
-    tree, records = now.tree(), now.records
-    leaving = moved(records.ids[request.rows], records.subjects, records.hashes[request.rows], request.rows)
-    arriving: tuple[Moved, ...] = ()
-    if request.added is not None:
-        added = request.added
-        arriving = moved(added.ids, added.subjects, added.record_hashes(), np.arange(len(added)))
-    return now.committed.after(tree, now.secret, leaving, arriving)
+    records, rows, added = now.records, request.rows, request.added
+    whose = None if records.subjects is None else records.subjects[rows]
+    leaving = tree_records(records.ids[rows], whose, records.hashes[rows])
+    arriving = () if added is None else tree_records(added.ids, added.subjects, added.record_hashes())
+    return now.committed.after(now.tree(), now.secret, leaving, arriving)
 
 
-def moved(
-    ids: NDArray[Any], subjects: NDArray[Any] | None, hashes: NDArray[np.uint8], rows: Ints
-) -> tuple[Moved, ...]:  # fmt: skip
-    """Records that leave or arrive, as a commitment knows them; subjects are by row."""
-    whose: list[Any] = [None] * len(ids) if subjects is None else subjects[rows].tolist()
+def tree_records(
+    ids: NDArray[Any], subjects: NDArray[Any] | None, hashes: NDArray[np.uint8]
+) -> tuple[TreeRecord, ...]:  # fmt: skip
+    """Records as a commitment knows them."""
+    whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
     return tuple(
-        Moved(id_, subject, digest.tobytes()) for id_, subject, digest in zip(ids.tolist(), whose, hashes, strict=True)
+        TreeRecord(id_, subject, digest.tobytes())
+        for id_, subject, digest in zip(ids.tolist(), whose, hashes, strict=True)
     )
 
 
-def acted(now: Fitted, action: Action, request: Request, progress: Progress | None, engine: EngineLike) -> Fitted:
-    """The same, with the commitment of the state before."""
-    now = with_classes(now, request.classes)
-    then = less(now, request)
-    if action is Action.nothing:
-        return then
-    if request.added is not None:
-        then = with_added(then, request)
-    then = without_names(then, gone_between(now, then, request.rows))
-    match action:
-        case Action.retrain:
-            made, then = then.to_train, with_extractor(then, progress, engine)
-            return with_heads(then, progress, now, made, request)
-        case Action.technique:
-            then, made = by_technique(now, then, request)
-            return with_heads(then, progress, now, made, request)
-        case Action.more:
-            assert request.added is not None
-            features = then.blueprint.embed(then.extractor, request.added)
-            weights = then.blueprint.weights_of(request.added)
-            heads = now.heads._with_more(
-                features, request.added.labels, instead_of=request.rows, sample_weight=weights
-            )  # fmt: skip
-            return replace(then, heads=heads)
-        case Action.move:
-            return replace(then, heads=now.heads._without(request.rows))
-        case Action.erase | Action.refuse:
-            raise AssertionError("it is carried out elsewhere, or not at all")
-
-
-def less(now: Fitted, request: Request, heads: LinearSVM | None = None, committed: Commitment | None = None) -> Fitted:
-    """The model without the requested records: they become tombstones.
-
-    Extractor, heads and commitment are the old ones, where no others are given.
-    """
+def without_records(now: Fitted, request: Request) -> Fitted:
+    """The state without the requested records, which become tombstones. Extractor, heads and commitment stay."""
     rows, before = request.rows, now.records
-    purpose = FORGOTTEN if request.added is None else REPLACED  # a replaced record's id stays in use
-    forgotten = tombstones_of(now.key, before.ids[rows], before.hashes[rows], before.contents[rows], purpose)
     leaving = before.ids[rows]
-    stay = request.added is not None  # the ids of records that are replaced
+    purpose = FORGOTTEN if request.added is None else REPLACED  # a replaced record's id stays in use
+    forgotten = tombstones_of(now.key, leaving, before.hashes[rows], before.contents[rows], purpose)
+    leaves_the_queue = request.added is None and np.isin(leaving, now.waiting).any()
     then = changed(
         now,
         records=before.without(rows),
-        heads=now.heads if heads is None else heads,
-        tombstones=Tombstones(now.tombstones.stones.with_more(forgotten), now.tombstones.orders),
-        late=now.late if stay else now.late.without(leaving),
-        waiting=now.waiting if stay else now.waiting.without(leaving),
-        committed=now.committed if committed is None else committed,
-        derived={},
+        tombstones=now.tombstones.with_more(forgotten),
+        waiting=np.setdiff1d(now.waiting, leaving) if leaves_the_queue else now.waiting,
     )
     then.__post_init__()
-    if len(request.core_rows):
-        return without_core(now, then, request.core_rows, purpose)
-    return knowing(then, now, "core", "core_hash")
-
-
-def without_core(now: Fitted, then: Fitted, core_rows: Ints, purpose: bytes) -> Fitted:
-    """The same where some of the records that leave are core: the extractors that they are in still know them."""
+    if not len(request.core_rows):
+        return reuse(then, now, *CORE_FACTS)
     kept = now.core.copy()
-    kept[core_rows] = False
-    leaving = now.records.ids[core_rows]
+    kept[request.core_rows] = False
+    core = before.ids[request.core_rows]
     return replace(
         then,
-        choice=replace(now.choice, ids=np.sort(now.records.ids[kept])),
-        left=now.left | {id_hmac(now.key, id_, purpose) for id_ in leaving.tolist()},
-        stale=now.stale | set(now.blueprint.sharding.of(leaving).tolist()),
+        choice=replace(now.choice, ids=np.sort(before.ids[kept])),
+        left=now.left | {id_hmac(now.key, id_, purpose) for id_ in core.tolist()},
+        stale=now.stale | set(now.blueprint.sharding.of(core).tolist()),
     )
 
 
 def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) -> Fitted:
     """An extractor trained on the records that are there, and on no other; of several those that saw others."""
     retained = then.records.retained()
-    choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting.array()))
+    choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
     blueprint = then.blueprint
     if blueprint.sharding.count == 1:  # a record that was replaced may be of a class that is new
         blueprint = blueprint.for_classes(len(np.unique(retained.labels[np.isin(retained.ids, choice.ids)])))
@@ -163,63 +130,38 @@ def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) 
     )  # fmt: skip
 
 
-def by_technique(now: Fitted, then: Fitted, request: Request) -> tuple[Fitted, frozenset[int]]:
-    """The extractors that the caller's function makes of those that saw the records, and which these are."""
+def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
+    """The state with the extractor that the caller's function makes of the one that saw the records."""
     assert callable(request.core_policy)
     core, leaving = then.records.retained().select(then.choice.ids), now.records.select(request.core_rows)
-    stays, goes = (now.blueprint.sharding.of(part.ids) for part in (core, leaving))
-    parts, made = parts_of(now.extractor), frozenset(goes.tolist())
-    for shard in sorted(made):
-        mine = core.select(core.ids[stays == shard]), leaving.select(leaving.ids[goes == shard])
-        extractor = request.core_policy(copy.deepcopy(parts[shard]), *mine)
-        if not isinstance(extractor, nn.Module):
-            raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
-        extractor = extractor.cpu().eval()
-        if len(parts) > 1:
-            check_type(now.blueprint, parts[shard], extractor, leaving)
-        parts[shard] = extractor
-    extractor = joined(parts)
-    found = Fingerprint.of(extractor, core.shape, core.inputs.dtype)
-    if without_numbers(found.layers) == without_numbers(now.fingerprint.layers):  # others only this process can make
-        extractor, found = kept(now.blueprint, extractor, core.shape, core.inputs.dtype)
-    then = replace(then, extractor=extractor, fingerprint=found, untrained=then.untrained - made, technique=True)
-    return then, made
-
-
-def check_type(blueprint: Blueprint, before: nn.Module, extractor: nn.Module, records: Dataset) -> None:
-    """Refuse an extractor that reads or gives numbers of another type than those that it stands beside."""
-    some = records.select(records.ids[:1])
-    looks: dict[str, Callable[[nn.Module], object]] = {
-        "reads": type_read,
-        "gives": lambda one: blueprint.embed(one, some).dtype,
-    }
-    for what, look in looks.items():
-        wanted, found = (str(look(one)).removeprefix("torch.") for one in (before, extractor))
-        if found != wanted:
-            raise DataError(
-                f"core_policy returned an extractor for a shard that {what} numbers in {found}, and those of the other "
-                f"shards are for {wanted}: return it in that type, as with extractor.to(torch.{wanted}). Nothing was "
-                "changed"
-            )
+    extractor = request.core_policy(copy.deepcopy(now.extractor), core, leaving)
+    if not isinstance(extractor, nn.Module):
+        raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
+    extractor = extractor.cpu().eval()
+    if Fingerprint.of(extractor, core.shape, core.inputs.dtype).layers != now.fingerprint.layers:
+        raise DataError(
+            "core_policy returned an extractor with other layers: return the one that it was given, with other "
+            "weights. Nothing was changed"
+        )
+    extractor, fingerprint = kept(now.blueprint, extractor, core.shape, core.inputs.dtype)
+    return replace(then, extractor=extractor, fingerprint=fingerprint, technique=True)
 
 
 def features_then(
-    now: Fitted, then: Fitted, made: Collection[int], retained: Dataset, fresh: NDArray[Any], progress: Progress | None
+    now: Fitted, then: Fitted, trained: Collection[int], retained: Dataset, fresh: NDArray[Any],
+    progress: Progress | None,
 ) -> NDArray[Any]:  # fmt: skip
-    """The features of records, where only the extractors of some shards are others: the rest is there already.
+    """The features of records, where only the extractors of the shards `trained` are others: the rest is there already.
 
-    All are computed anew where they were made on another machine, or by a technique, which may give any number of them;
-    and of records that are `fresh`.
+    All are computed anew where they were made on another machine; and those of records that are `fresh`.
     """
     blueprint, parts = then.blueprint, parts_of(then.extractor)
-    if len(parts) == 1 or now.technique or not blueprint.is_at_home:
+    if len(parts) == 1 or not blueprint.is_at_home:
         return blueprint.embed(then.extractor, retained, progress)
     known = ~np.isin(retained.ids, fresh)
     before = now.heads._features_of(now.records.rows(retained.ids[known]))
-    blocks = {shard: blueprint.embed(parts[shard], retained, progress) for shard in sorted(made)}
+    blocks = {shard: blueprint.embed(parts[shard], retained, progress) for shard in sorted(trained)}
     width = before.shape[1] // len(parts)
-    if any(block.shape[1] != width for block in blocks.values()):  # a technique may do so
-        return blueprint.embed(then.extractor, retained, progress)
     features = np.empty((len(retained), before.shape[1]), dtype=next(iter(blocks.values())).dtype)
     features[known] = before
     if not known.all():
@@ -230,21 +172,17 @@ def features_then(
 
 
 def with_added(then: Fitted, request: Request) -> Fitted:
-    """More records. One that becomes what it was before has not lost that.
-
-    What a frozen network saw stays known: no other record may have these values.
-    """
+    """More records. One that becomes what it was before has not lost that."""
     assert request.added is not None
     new = HeldRecords.of(request.added)
     records = then.records.with_added(new)
-    seen = then.left if then.blueprint.frozen else frozenset()
     back = {
         known for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)
-        for known in then.tombstones.stones.of(stone.id) if known.record == stone.record and stone.id not in seen
+        for known in then.tombstones.of(stone.id) if known.record == stone.record
     }  # fmt: skip
     tombstones = then.tombstones
     if back:
-        tombstones = replace(tombstones, stones=Stones(stone for stone in tombstones.stones if stone not in back))
+        tombstones = Tombstones(stone for stone in tombstones if stone not in back)
     arriving = tuple(records.class_names[label] for label in np.unique(request.added.labels).tolist())
     then = with_weights_back(replace(then, records=records, tombstones=tombstones), arriving)
     if not request.adds:
@@ -252,7 +190,7 @@ def with_added(then: Fitted, request: Request) -> Fitted:
     waiting = then.blueprint.core_by_rule(new.ids)
     other_numbers = request.classes is not None and request.classes.renumbered
     return replace(
-        then, late=then.late.with_more(new.ids), waiting=then.waiting.with_more(waiting),
+        then, waiting=np.union1d(then.waiting, waiting) if len(waiting) else then.waiting,
         layouts=then.layouts + other_numbers,
     )  # fmt: skip
 
@@ -280,14 +218,14 @@ def without_names(then: Fitted, gone: Ints) -> Fitted:
 
 
 def with_heads(
-    then: Fitted, progress: Progress | None, now: Fitted, made: Collection[int], request: Request
+    then: Fitted, progress: Progress | None, now: Fitted, trained: Collection[int], request: Request
 ) -> Fitted:  # fmt: skip
     """Heads fitted from scratch on all records that are there, which then stand in rows without gaps again.
 
-    Only the extractors of the shards `made` are not those of the state before.
+    Only the extractors of the shards `trained` are not those of the state before.
     """
     retained = shuffled(then.records.retained(), then.key)
     fresh = retained.ids[:0] if request.added is None else request.added.ids
-    features = features_then(now, then, made, retained, fresh, progress)
+    features = features_then(now, then, trained, retained, fresh, progress)
     heads = then.blueprint.fit_heads(features, retained)
     return replace(then, records=HeldRecords.of(retained, copy=False), heads=heads, layouts=then.layouts + 1)

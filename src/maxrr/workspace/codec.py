@@ -25,16 +25,15 @@ from maxrr.nets.training_function import TrainingFunction
 from maxrr.svm.problem import Flags
 from maxrr.unlearning import codec
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.durations import Durations
 from maxrr.unlearning.extractors import stored_extractor, weights_of
-from maxrr.unlearning.facts import Facts, NetworkFacts, Secrets, Words
+from maxrr.unlearning.facts import Durations, Facts, NetworkFacts, Secrets, Words
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import Forgotten, Stones, Tombstone
+from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
 from maxrr.workspace.errors import NetworkMissing
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import EXTRACTOR, HEADS, SECRETS
-from maxrr.workspace.rows import ALIVE, CORE, LARGE, LATE, WAITING, Layout
+from maxrr.workspace.rows import ALIVE, CORE, LARGE, WAITING, Layout
 from maxrr.workspace.states import FACTS, WORDS
 
 Table = NDArray[np.void]
@@ -43,7 +42,7 @@ Ints = NDArray[np.int64]
 TOGETHER = 1 << 14  # rows
 PROBE = "features of made-up records"  # beside the weights of the extractor
 CHANGED = {  # of a state, by a request that only erases
-    "heads", "codes", "records", "choice", "tombstones", "receipts", "late", "waiting", "people", "derived",
+    "heads", "codes", "records", "choice", "tombstones", "receipts", "waiting", "people",
     "committed",
 }  # fmt: skip
 ALIKE = [field.name for field in fields(Fitted) if field.name not in CHANGED]
@@ -94,8 +93,7 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     held = fitted.heads._rows
     kinds = np.full(len(records.ids), ALIVE, np.uint8)
     kinds[fitted.core] |= CORE
-    kinds[records.rows(fitted.late.array())] |= LATE
-    kinds[records.rows(fitted.waiting.array())] |= WAITING
+    kinds[records.rows(fitted.waiting)] |= WAITING
     table["is"], table["label"], table["id"] = kinds[first:], records.labels[first:], records.ids[first:]
     table["record"], table["content"] = records.hashes[first:], records.contents[first:]
     if records.subjects is not None:
@@ -158,9 +156,9 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
     features = table["features"]
     if table.nbytes <= LARGE:
         features = np.ascontiguousarray(features, dtype=np.float64)
-    core, late, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, LATE, WAITING))
+    core, waiting = (np.sort(records.ids[(table["is"] & kind) > 0]) for kind in (CORE, WAITING))
     held = codec.Held(
-        records, features, core, late, waiting, Stones(itertools.starmap(Tombstone, files.tombstones)),
+        records, features, core, waiting, Tombstones(itertools.starmap(Tombstone, files.tombstones)),
         {person: Forgotten(*then) for person, then in files.people.items()},
         [each.digest for each in files.answers], files.root.last.commitment,
     )  # fmt: skip

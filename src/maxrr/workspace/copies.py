@@ -22,14 +22,11 @@ from maxrr.evidence.log import LOG
 from maxrr.evidence.log_writer import restore_log
 from maxrr.files import flush_folder, write_atomically
 from maxrr.plain_text import count
-from maxrr.unlearning.actions import Action
-from maxrr.unlearning.guarantees import Guarantee
-from maxrr.unlearning.hashes import class_hmac
-from maxrr.unlearning.layers import Row
-from maxrr.unlearning.lookup import look_up
+from maxrr.unlearning.actions import REFUSE, Action, Guarantee
+from maxrr.unlearning.commitment import class_hmac
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Loss
-from maxrr.unlearning.requests import REFUSE
+from maxrr.unlearning.requests import look_up
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
@@ -123,9 +120,9 @@ class Later:
             people |= gone
         losses = tuple(self.receipts[-1].receipt.losses or ()) if self.receipts else fitted.losses
         after = replace(
-            fitted, receipts=Row([*fitted.receipts, *(each.digest for each in answers)]),
+            fitted, receipts=(*fitted.receipts, *(each.digest for each in answers)),
             people=fitted.people.with_more(people), losses=losses,
-            tombstones=replace(fitted.tombstones, stones=fitted.tombstones.stones.with_more(tombstones)),
+            tombstones=fitted.tombstones.with_more(tombstones),
         )  # fmt: skip
         return after, answers
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from maxrr.files import from_plain
-from maxrr.unlearning.guarantees import Guarantee
+from maxrr.unlearning.actions import Guarantee
 from maxrr.workspace.sealing import seal, unseal
 
 if TYPE_CHECKING:

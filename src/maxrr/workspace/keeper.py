@@ -18,8 +18,8 @@ from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.codec import network_facts, network_named
 from maxrr.unlearning.facts import Sources
-from maxrr.unlearning.forgetting import Change
-from maxrr.unlearning.state import OF_MODEL, Fitted, knowing
+from maxrr.unlearning.forgetting import NextState
+from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
 from maxrr.workspace.exports import Note, state_under
 from maxrr.workspace.folder import note_audit
 from maxrr.workspace.store import NewAnswer, Store
@@ -83,6 +83,8 @@ class FolderKeeper:
                 "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
                 "shell with --key. Nothing was changed"
             )
+        if receipts:
+            self.check_parameters()
         yield
         if self.unfinished:  # last: a caller may have made an error of warnings
             warnings.warn(
@@ -93,7 +95,7 @@ class FolderKeeper:
     def raw_records(self) -> Dataset | None:
         return None if self.records is None else self.records()
 
-    def commit(self, change: Change) -> None:
+    def commit(self, change: NextState) -> None:
         if change.answers:
             self.commit_state(change.after, self.answers_of(change), change.source)
             return
@@ -131,7 +133,17 @@ class FolderKeeper:
         if self.process != os.getpid():
             raise WorkspaceError(f"{self.store.folder} was opened in another process: open it again")
 
-    def answers_of(self, change: Change) -> list[NewAnswer]:
+    def check_parameters(self) -> None:
+        """Refuse requests while parameters are others than those of the fit, with which the model goes on."""
+        now = vars(self.model)
+        other = [name for name, value in self.parameters.items() if now[name] is not value and now[name] != value]
+        if other:
+            raise WorkspaceError(
+                f"{', '.join(other)} of the model was changed since the fit, and a request goes on with what was "
+                "fitted: fit or refit first, or set it back. Nothing was changed"
+            )
+
+    def answers_of(self, change: NextState) -> list[NewAnswer]:
         """What the requests of a change add to the history."""
         assert change.before is not None
         departures = {each.id: each for each in change.after.departures()}
@@ -167,8 +179,6 @@ class FolderKeeper:
         `source` says where the records come from that it has learned: all of them by a fit, more by an addition.
         """
         before = self.model._fitted if self.store.has_state else None
-        if before is not None and after.technique and after.extractor is not before.extractor:
-            check_layers(before, after)
         network = network_facts(after.blueprint.network)
         if before is not None and after.blueprint.network is before.blueprint.network:
             network = self.store.facts.network  # which may not be given here
@@ -221,6 +231,7 @@ class FolderKeeper:
             made.network, made.core, C=made.C, seed=made.seed, device=made.device,  # type: ignore[arg-type]
             threads=made.threads, class_weight=dict(made.class_weight) or None, engine=self.model.engine, **how,
         )  # fmt: skip
+        self.parameters = {name: value for name, value in vars(parameters).items() if name != "engine"}
         self.model.__dict__.update(vars(parameters))
         self.model._state = fitted
 
@@ -233,16 +244,7 @@ class FolderKeeper:
 
 def without_raw_records(fitted: Fitted) -> Fitted:
     """A state as a workspace keeps it."""
-    return knowing(replace(fitted, records=fitted.records.without_records()), fitted, "core", "core_hash", *OF_MODEL)
-
-
-def check_layers(before: Fitted, after: Fitted) -> None:
-    """Refuse the work of a technique that a workspace cannot keep."""
-    if after.fingerprint.layers != before.fingerprint.layers:
-        raise WorkspaceError(
-            "the technique returned an extractor with other layers, which a workspace cannot keep: return the one "
-            "that it was given, with other weights"
-        )
+    return reuse(replace(fitted, records=fitted.records.without_records()), fitted, *CORE_FACTS, *MODEL_FACTS)
 
 
 def is_grown(named: NamedNetwork, network: Network) -> bool:

@@ -27,7 +27,7 @@ BLOCK = 256  # rows
 WIDEST = 1 << 24  # features of a record are fewer
 LARGE = 1 << 29  # bytes; a larger table is not read into memory
 ALIVE, CORE = 1, 2  # what a record is: there; core
-LATE, WAITING = 4, 8  # added after the last fit; and core by the rule, from the next fit on
+WAITING = 4  # added after the last fit, and core by its rule from the next fit on
 
 if TYPE_CHECKING:
     import numpy as np

@@ -24,9 +24,8 @@ from maxrr.unlearning.codec import facts_of, secrets_of, words_of
 from maxrr.unlearning.commitment import Departure
 from maxrr.unlearning.facts import Facts, NetworkFacts, Sources, Words
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.recognition import CORE, INFLUENTIAL, rows_of_kind
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import CORE, INFLUENTIAL, Fitted, rows_of_kind
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import codec, seen, states
 from maxrr.workspace.codec import Ints, Table
@@ -64,7 +63,7 @@ class NewAnswer:
     ) -> "NewAnswer":  # fmt: skip
         """What a request has done to a state, before its records are overwritten there. Others may have left, too."""
         own = [departures[id_] for id_ in before.records.ids[request.rows].tolist()]
-        known = after.tombstones.stones
+        known = after.tombstones
         tombstones = [known.of(bytes.fromhex(id_hmac))[-1] for id_hmac in receipt.tombstones]
         handed = HandedReceipt(receipt) if key is None else HandedReceipt.sign(receipt, key)
         people = dict.fromkeys(receipt.subject_tombstones or (), (receipt.number, receipt.time))
@@ -93,7 +92,7 @@ def counts_of(fitted: Fitted) -> Counts:
     """The records of a model by kind."""
     core, influential = (int(rows_of_kind(fitted, kind).sum()) for kind in (CORE, INFLUENTIAL))
     return Counts(
-        fitted.records.count, core, influential, len(fitted.waiting), len(fitted.tombstones.stones),
+        fitted.records.count, core, influential, len(fitted.waiting), len(fitted.tombstones),
         len(fitted.people), tuple(fitted.codes.tolist()),
     )  # fmt: skip
 
@@ -153,7 +152,7 @@ class Store(Folder):
         state = max(1, len(answers)) + self.state
         if not self.has_history:
             self.history = History(self.folder / history_name(self.token), fitted.key)
-            older = sorted(fitted.tombstones.stones), fitted.people  # in an order that says nothing
+            older = sorted(fitted.tombstones), fitted.people  # in an order that says nothing
         if self.has_state and self.only_erases(fitted, answers, sources):
             rows, table, erased = self.root.rows, self.table, np.concatenate([each.rows for each in answers])
         else:

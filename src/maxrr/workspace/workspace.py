@@ -18,19 +18,16 @@ from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import OwnTraining, TrainingFunction
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
-from maxrr.unlearning.aliases import Ids
-from maxrr.unlearning.fitting import Parameters
-from maxrr.unlearning.forgetting import Change, execute
-from maxrr.unlearning.groups import Named
-from maxrr.unlearning.layers import Layered, Row
-from maxrr.unlearning.lookup import look_up
+from maxrr.unlearning.actions import REFUSE
+from maxrr.unlearning.fitting import check_parameters
+from maxrr.unlearning.forgetting import NamedRecords, NextState, execute
+from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import make_plan
-from maxrr.unlearning.recognition import KINDS, forgotten_people, on_receipt, rows_of_kind
 from maxrr.unlearning.record_kind import of_kind
-from maxrr.unlearning.requests import REFUSE, Technique, check_policy
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.requests import Technique, check_policy, look_up
+from maxrr.unlearning.state import KINDS, Fitted, forgotten_people, rows_of_kind
 from maxrr.unlearning.statements import HandedReceipt
-from maxrr.unlearning.tombstones import subject_hmac
+from maxrr.unlearning.tombstones import Layered, on_receipt, subject_hmac
 from maxrr.workspace import codec, names
 from maxrr.workspace.copies import backup, later_receipts, said_so, without_newer
 from maxrr.workspace.dossiers import dossier_of
@@ -89,7 +86,7 @@ class Batch:
     """Requests that are answered together when the block of `Workspace.batch` ends."""
 
     def __init__(self) -> None:
-        self._tickets: list[tuple[Named, Ticket]] = []
+        self._tickets: list[tuple[NamedRecords, Ticket]] = []
 
     def unlearn(self, ids: Ids | None = None, *, subjects: Ids | None = None) -> Ticket:
         """Ask to forget records, by their ids or all records of some subjects.
@@ -199,7 +196,7 @@ class Workspace:
         place = Path(folder)
         if signing_key is not None:
             require_signing_key(signing_key)
-        Parameters(**model.get_params(deep=False)).check()  # before anything is written
+        check_parameters(model)  # before anything is written
         names.check_new(place)
         names.make_private(place)
         read = records if callable(records) else None
@@ -408,7 +405,7 @@ class Workspace:
             plan = said_so(make_plan(adopted, look_up(adopted, ids, None, core_policy)), later)
             ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
 
-            def commit(change: Change) -> None:
+            def commit(change: NextState) -> None:
                 keeper.commit_state(change.after, [*before, *keeper.answers_of(change)])
 
             return execute(ready, plan, commit, progress)
@@ -662,7 +659,7 @@ def new_model(model: MaxRR) -> MaxRR:
     own = vars(model).get("_state")
     if isinstance(own, Fitted):
         people = Layered({person: gone._replace(number=0) for person, gone in own.people.items()})
-        found._state = replace(own, receipts=Row(), people=people)
+        found._state = replace(own, receipts=(), people=people)
     return found
 
 
