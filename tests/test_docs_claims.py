@@ -75,7 +75,7 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
     assert b"pickle" not in (tmp_path / "b").read_bytes()
     for record in records().inputs:
         assert record.tobytes() not in (tmp_path / "b").read_bytes()
-    assert Bundle.load(tmp_path / "b", network=make).ids.tolist() == [500, *range(504, 540)]
+    assert list(Bundle.load(tmp_path / "b", network=make).ids) == [500, *range(504, 540)]
 
 
 def test_rows_name_nobody_by_their_neighbours(folder: Path) -> None:

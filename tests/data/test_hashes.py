@@ -10,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from maxrr.data import Dataset, checks
-from maxrr.data.hashes import value_hashes
 from tests.data.sources import datasets, drawn
 
 
@@ -126,17 +125,3 @@ def test_the_hash_is_what_it_says():
     nobody = Dataset(data.inputs, [1], ("no", "né"), [-3]).record_hashes()
     record = frame(b"int:-3", b"none", b"str:n\xc3\xa9", layout) + struct.pack("<2f", 0.5, -1.5)
     assert nobody.tobytes() == hashlib.sha256(record).digest()
-
-
-def test_pixels_rounded_to_float16_are_known_by_either_hash():
-    """Each row has its own hash and that of its other form; what is no pixel has one."""
-    rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (20, 9)).astype(np.uint8)
-    rounded = (pixels / 255.0).astype(np.float16)
-    forms = [pixels, pixels.astype(np.int64), pixels / 255.0, pixels.astype(np.float16)]
-    for form in forms:
-        np.testing.assert_array_equal(value_hashes(form, halved=True), value_hashes(rounded))
-        np.testing.assert_array_equal(value_hashes(form), value_hashes(rounded.astype(np.float64), halved=True))
-    others = rng.normal(size=(20, 9)), np.full((2, 9), 2**40), rng.random((20, 9)).astype(np.float16)
-    for other in others:
-        np.testing.assert_array_equal(value_hashes(other, halved=True), value_hashes(other))

@@ -104,7 +104,8 @@ def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
     ranked = replace(bundle, blueprint=replace(bundle.blueprint, core=ranking))
     replayed = replay(*handed_in(receipt, ranked), retained)
     assert replayed.contradictions == ["what choosing the core depended on is not as its rule has it"]
-    words = {"depended_on": ranking.sentence, "details": {"kind": "frequency", "runs": 10}}
+    said = ranking._words(bundle.blueprint.network)
+    words = {"depended_on": said.depended_on, "details": {"kind": "frequency", "runs": 10}}
     ranked = replace(ranked, choice=replace(bundle.choice, **words))
     replayed = replay(*handed_in(receipt, ranked), retained)
     assert not replayed

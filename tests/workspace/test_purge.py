@@ -160,6 +160,7 @@ def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(wo
         if solved:
             raise KeyboardInterrupt
 
+    fitted_with = workspace.model.get_params(deep=False)
     with pytest.raises(KeyboardInterrupt):
         like(workspace, fresh(FrequencyCore(40, runs=2), records, epochs=1)).fit(records, progress=stop)
     assert any("votes" in name for name in contents(workspace.folder))
@@ -167,6 +168,7 @@ def test_the_ranking_of_a_fit_that_was_interrupted_goes_with_the_next_request(wo
         workspace.close()
         workspace = Workspace.open(workspace.folder)
         assert any("votes" in name for name in contents(workspace.folder))
+    workspace.model.set_params(**fitted_with)
     with workspace:
         workspace.model.unlearn(kinds(workspace.model)[2][:1])
         assert set(contents(workspace.folder)) == belongs_to(workspace)

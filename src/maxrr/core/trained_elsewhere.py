@@ -53,7 +53,7 @@ class Frozen:
                 "with maxrr.nets.split(network)[0]; if it is an extractor after all, say Frozen(whole=True)"
             )
         words = self._words(network)
-        return Choice(dataset.ids[:0], False, words.depended_on, {**words.details, "k": 0})
+        return Choice(dataset.ids[:0].copy(), False, words.depended_on, {**words.details, "k": 0})
 
     def _words(self, network: Network) -> Words:
         """What the choice says, whichever records there are."""
