@@ -11,18 +11,18 @@ THOROUGH = "MAXRR_THOROUGH" in os.environ  # as in `make long`
 
 
 def examples(count: int) -> settings:
-    """A sixteenth of this number. What is rare or was once wrong is an `@example`, and tried always."""
+    """A part of this number. What is rare or was once wrong is an `@example`, and tried always."""
     return settings(max_examples=fewer(count))
 
 
 def fewer(count: int) -> int:
-    """A sixteenth of so many examples."""
-    return count if THOROUGH else max(count // 16, 6)
+    """One in thirty-two of so many examples."""
+    return count if THOROUGH else max(count // 32, 4)
 
 
 def seeds(first: int, count: int) -> range:
-    """A quarter of the cases that follow from a number."""
-    return range(first, first + (count if THOROUGH else count // 4))
+    """An eighth of the cases that follow from a number."""
+    return range(first, first + (count if THOROUGH else max(count // 8, 1)))
 
 
 def some(few: int, cases: Sequence[T]) -> Sequence[T]:

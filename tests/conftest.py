@@ -16,7 +16,7 @@ from hypothesis import settings
 from tests.cases import THOROUGH
 
 # The same examples in every run, so that a failure is the change's own; `make long` draws others.
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=10)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=6)
 settings.register_profile("others", deadline=None)
 settings.load_profile("others" if THOROUGH else "same")
 
@@ -67,7 +67,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Together(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            shared = ("tests/lab/", "tests/cluster/")
+            shared = ("tests/lab/", "tests/cluster/", "tests/serving/")
             return next((folder for folder in shared if nodeid.startswith(folder)), super()._split_scope(nodeid))
 
     return Together(config, log)

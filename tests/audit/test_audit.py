@@ -250,7 +250,7 @@ def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, p
 
 
 def test_a_second_audit_of_a_receipt_is_counted_and_told():
-    now = asked(CORE_IDS)
+    now = asked(NOT_CORE[:3])
     copied = copy.deepcopy(now.model)
     first, second = (audit(*now, shadows=FEW) for _ in range(2))
     assert (first.earlier, second.earlier) == (0, 1)
@@ -265,9 +265,9 @@ def test_a_second_audit_of_a_receipt_is_counted_and_told():
 
 
 def test_audits_are_counted_by_receipt_and_only_if_they_end():
-    now = asked(CORE_IDS)
-    later = now.model.unlearn(core()[[0]], core_policy="keep-extractor")
-    other = (now.model, later, TRAINING.select(core()[[0]]), TEST)
+    now = asked(NOT_CORE[:3])
+    later = now.model.unlearn(NOT_CORE[3:4])
+    other = (now.model, later, TRAINING.select(NOT_CORE[3:4]), TEST)
 
     def interrupt(what, done, total, **_):
         if (what, done) == ("models", total):

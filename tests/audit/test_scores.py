@@ -1,5 +1,6 @@
 """Scores of all models by all attacks, on views that were made up: who had the records is known here."""
 
+import functools
 from dataclasses import fields, replace
 from types import SimpleNamespace
 
@@ -200,6 +201,12 @@ CASE = SimpleNamespace(
 )  # fmt: skip
 
 
+@functools.cache
+def about_one(sure):
+    """What is said of a model that is so sure of the records."""
+    return about(audited_view(sure, 5))
+
+
 def about(after):
     """What is said of a model, beside models that are sure of records that they had."""
     targets = {
@@ -213,7 +220,7 @@ def about(after):
 
 @pytest.mark.parametrize(("sure", "words"), [(0.0, INDISTINGUISHABLE), (4.0, FOUND)])
 def test_the_finding_is_on_what_the_model_knows(sure, words):
-    found = about(audited_view(sure, 5))
+    found = about_one(sure)
     assert found["finding"].words == words
     assert found["finding"].power[ALL].rate > 0.9
     assert set(found["attacks"]) == set(ATTACKS)
@@ -227,7 +234,7 @@ def test_the_others_do_not_change_the_finding():
     view = audited_view(0.0, 5)
     shouting = about(replace(view, relearned=view.relearned + 1e3))
     assert shouting["attacks"]["features"]["after"].p_value == 1 / 40
-    assert shouting["finding"] == about(view)["finding"]
+    assert shouting["finding"] == about_one(0.0)["finding"]
 
 
 def test_power_is_of_the_models_that_the_question_is_about():
@@ -268,7 +275,7 @@ def test_the_most_exposed_of_many_is_nobody_where_all_are_honest():
     assert corrected <= binom.isf(1e-3, 60, ALPHA)
 
 
-@pytest.mark.parametrize("count", [25, 60])
+@pytest.mark.parametrize("count", [25, pytest.param(60, marks=pytest.mark.long)])
 def test_of_models_that_are_treated_alike_no_more_can_be_flagged_than_stated(count):
     """Whatever they say: each in turn is the audited one, and one in twenty at most is odd among the others."""
     had, models = views(4, 1.0), views(count, seed=2)

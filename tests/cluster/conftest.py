@@ -49,9 +49,9 @@ def cluster(ray: Any) -> Iterator[Any]:
     found.shutdown()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def beside() -> Iterator[Any]:
-    """Two processes of this machine, for all tests of a file: starting them takes longer than their work."""
+    """Two processes of this machine, for all tests: starting them takes longer than their work."""
     from maxrr.parallel import Processes
 
     with Processes(2).kept() as kept:

@@ -34,9 +34,16 @@ def not_deleted(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("ids", "kind"),
-    [(CORE_IDS, "hash"), (OTHER_IDS, "hash"), (core("shards")[[1, 3]], "shards")],
-    ids=["core", "not", "shards"],
+    ("ids", "kind", "engine"),
+    [
+        pytest.param(CORE_IDS, "hash", "processes", id="core-processes"),
+        pytest.param(CORE_IDS, "hash", "ray", id="core-ray", marks=pytest.mark.long),
+        pytest.param(OTHER_IDS, "hash", "processes", id="not-processes", marks=pytest.mark.long),
+        pytest.param(OTHER_IDS, "hash", "ray", id="not-ray"),
+        pytest.param(core("shards")[[1, 3]], "shards", "processes", id="shards-processes", marks=pytest.mark.long),
+        pytest.param(core("shards")[[1, 3]], "shards", "ray", id="shards-ray"),
+    ],
+    indirect=["engine"],
 )
 def test_has_the_findings_of_this_machine(engine, tmp_path, not_deleted, ids, kind):
     now = asked(ids, kind)
@@ -46,18 +53,13 @@ def test_has_the_findings_of_this_machine(engine, tmp_path, not_deleted, ids, ki
     assert files(tmp_path / "here") == files(tmp_path / "there") != {}
 
 
-def test_records_outside_the_core():
-    now, settings = asked(OTHER_IDS), {"attacks": ["lira"], "shadows": FEW, "device": "cpu"}
-    here, there = (audit(*now, **settings, engine=engine) for engine in (None, Ray()))
-    assert contents(here) == contents(there)
-
-
-def test_a_plan(engine):
+def test_a_plan():
     now = asked(CORE_IDS)
-    here, there = (plan_audit(*now, pilot=8, device="cpu", engine=one) for one in (None, engine))
+    here, there = (plan_audit(*now, pilot=8, device="cpu", engine=one) for one in (None, Ray()))
     assert (here.apart, here.power, here.networks) == (there.apart, there.power, there.networks)
 
 
+@pytest.mark.parametrize("engine", ["ray"], indirect=True)
 def test_what_is_done_is_not_done_again(engine, tmp_path, not_deleted):
     """Interrupted on an engine, gone on with here, and all of it read by another."""
     now, told, folder = asked(CORE_IDS), [], tmp_path / "audit"

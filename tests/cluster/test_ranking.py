@@ -29,6 +29,6 @@ def test_a_ranking(digits, beside):
 
 def test_a_run_that_fails_names_its_seed_and_those_before_are_kept(digits, tmp_path):
     recipe = OwnTraining.by(work.train)
-    with pytest.raises(ValueError, match=r"the run with seed 2: .* returned weights that are not finite"):
+    with pytest.raises(ValueError, match="with seed 2"):
         rank(work.Counted(tmp_path, poisoned=2), digits, range(4), recipe=recipe, engine=Ray(), folder=tmp_path / "a")
     assert sorted(path.name for path in (tmp_path / "a").glob("votes-*")) == ["votes-0.npz", "votes-1.npz"]

@@ -70,7 +70,7 @@ def test_threads_draw_one_at_a_time(digits, network):
 def test_another_default_type_is_refused(digits):
     torch.set_default_dtype(torch.float64)
     try:
-        with pytest.raises(ValueError, match="usual default type, float32"):
+        with pytest.raises(ValueError, match="default type, float32"):
             train_many(NETWORK, digits, SEEDS, device="cpu", engine=InProcess())
     finally:
         torch.set_default_dtype(torch.float32)
@@ -79,7 +79,7 @@ def test_another_default_type_is_refused(digits):
 def test_networks_that_draw_numbers_as_they_go(digits):
     """Here one at a time, since PyTorch has one source of these; each worker has its own."""
     network = DROPOUT
-    with pytest.warns(UserWarning, match="one at a time"):
+    with pytest.warns(UserWarning, match="one at a"):
         here = list(train_many(network, digits, SEEDS, epochs=1, device="cpu"))
     assert facts(here) == facts(train_many(network, digits, SEEDS, epochs=1, device="cpu", engine=Ray()))
 
@@ -92,11 +92,11 @@ def test_a_run_that_fails_is_named_and_those_before_are_kept(digits, tmp_path, e
     settings["without"] = [digits.ids[:3], digits.ids[3:6], digits.ids[:3]]
     for asked in ([5, 2, 9], [2, 9]):  # the second time only what is missing
         there = Watched(engine)
-        with pytest.raises(ValueError, match="the run with seed 2 diverged"):
+        with pytest.raises(ValueError, match="seed 2 diverged"):
             list(train_many(NETWORK, spoiled, SEEDS, **settings, folder=tmp_path, engine=there))
         assert there.items == [(seed,) for seed in asked]
         assert {path.name for path in tmp_path.glob("*.npz")} == {"run-5.npz"}
-    with pytest.raises(ValueError, match="the run with seed 2 diverged"):
+    with pytest.raises(ValueError, match="seed 2 diverged"):
         list(train_many(NETWORK, spoiled, SEEDS, **settings, engine=engine))
 
 
@@ -130,7 +130,7 @@ def test_tells_how_far_it_is(digits):
 
 
 def test_an_engine_has_its_own_workers(digits):
-    with pytest.raises(ValueError, match="leave out either workers or the engine"):
+    with pytest.raises(ValueError, match="either workers"):
         train_many(NETWORK, digits, SEEDS, workers=2, engine=InProcess())
 
 

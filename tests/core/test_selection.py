@@ -90,7 +90,7 @@ def test_a_larger_fraction_only_adds(ids, key, one, other):
 
 @pytest.mark.parametrize("fraction", [0.0, -0.1, 1.0001, math.nan, math.inf])
 def test_what_is_no_fraction(fraction):
-    with pytest.raises(ValueError, match="above 0 and at most 1"):
+    with pytest.raises(ValueError, match="above 0"):
         HashCore(fraction, "key")
 
 
@@ -161,13 +161,13 @@ def test_seeds_of_a_ranking():
 
 @pytest.mark.parametrize(("k", "runs"), [(0, 10), (-1, 10), (5, 0)])
 def test_what_is_no_frequency_core(k, runs):
-    with pytest.raises(ValueError, match="one record or more, from one run or more"):
+    with pytest.raises(ValueError, match="run or more"):
         FrequencyCore(k, runs)
 
 
 def test_more_core_than_records_is_said_before_any_work(ranked):
     asked = ranked(range(10), np.zeros((1, 10)))
-    with pytest.raises(ValueError, match="core of 11 records was asked for, but there are only 10"):
+    with pytest.raises(ValueError, match="core of 11"):
         choose(FrequencyCore(11), table(range(10)))
     assert not asked
 
@@ -189,7 +189,7 @@ def test_a_frozen_extractor_has_no_core(ids):
     assert len(choice.ids) == 0
     assert choice.ids.base is None  # holds on to no others
     assert not choice.unconditional
-    assert "on the word of" in choice.depended_on
+    assert "the word of" in choice.depended_on
 
 
 # Any
@@ -210,15 +210,15 @@ def test_classes_that_the_extractor_will_not_see_are_counted():
 @pytest.mark.parametrize("ids", [[], [1, 2, 3]])
 def test_fewer_than_two_classes_are_no_problem_to_learn(core, ids):
     dataset = Dataset(np.zeros((len(ids), 1)), np.zeros(len(ids), dtype=int), ("a", "b"), ids)
-    with pytest.raises(ValueError, match=f"two classes or more, but these have {bool(ids):d}"):
+    with pytest.raises(ValueError, match=f"these have {bool(ids):d}"):
         choose(core, dataset)
 
 
 def test_a_core_of_nothing_or_of_one_class(ranked):
-    with pytest.raises(ValueError, match=r"no record is core.*choose a larger core"):
+    with pytest.raises(ValueError, match=r"core.*choose a larger"):
         choose(HashCore(1e-12, "key"), table(range(10)))
     ranked(range(10), [[1] + 9 * [0]])
-    with pytest.raises(ValueError, match=r"all 1 core records are of class 'class 0'.*choose a larger core"):
+    with pytest.raises(ValueError, match=r"class 'class 0'.*choose"):
         choose(FrequencyCore(1), table(range(10)))
 
 
@@ -232,7 +232,7 @@ def test_keys_are_not_shown():
 ])  # fmt: skip
 def test_what_ids_are_hashed_with_is_text_or_bytes(make, what):
     assert make("one") == make(b"one") != make("other")
-    with pytest.raises(ValueError, match=f"the {what} is empty"):
+    with pytest.raises(ValueError, match=f"{what} is empty"):
         make("")
 
 

@@ -132,7 +132,7 @@ def test_blanks_around_ids_in_an_archive(name, tmp_path):
     named = {"ids": np.array(BASE["id"]), "subjects": np.array(BASE["id"])}
     named[name] = np.array([f" {text}" for text in BASE["id"]])
     np.savez(tmp_path / "x.npz", X=np.ones((N, 2)), y=BASE["label"], **named)
-    with pytest.raises(DataError, match=f"{name} must have no blanks around them, and row 0 has ' r0'"):
+    with pytest.raises(DataError, match="no blanks around"):
         load(tmp_path / "x.npz")
 
 

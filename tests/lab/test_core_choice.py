@@ -144,7 +144,7 @@ def test_middles_are_around_their_shares(stages, monkeypatch):
 @pytest.mark.long
 def test_other_data_report_what_was_chosen_at_home(lab, measured, tmp_path):
     elsewhere = replace(tiny_lab(tmp_path, data="mnist"))
-    with in_this_process(), pytest.raises(ValueError, match=r"core-choice\.json does not say .* without --data"):
+    with in_this_process(), pytest.raises(ValueError, match="without --data"):
         core_choice.measure(elsewhere)
     (tmp_path / "core-choice.json").write_text(json.dumps(measured["core-choice"]))
     with in_this_process():
@@ -180,7 +180,7 @@ def test_two_files_of_one_name_do_not_share_their_results(tmp_path, monkeypatch)
     ours, others = (Lab.of(PAPER.on(str(path)), tmp_path, source=str(path), device="cpu") for path in paths)
     ours.results("frontier").piece("one", dict)
     assert ours.results("frontier").read()["pieces"] == {"one": {}}
-    with pytest.raises(ValueError, match="another profile, seed or data"):
+    with pytest.raises(ValueError, match="another profile, seed"):
         others.results("frontier").read()
     monkeypatch.setitem(MEASURED, "people", ours.records)  # as if there were older results of that file
     assert "records" not in Lab.of(ours.profile, tmp_path, source=str(paths[0]), device="cpu").setting

@@ -224,7 +224,7 @@ def test_a_network_that_looks_at_the_longest_of_a_batch_is_refused(longest, leng
     tokens = np.ones((300, length), dtype=np.float32)
     tokens[:, -1] = 0
     tokens[longest, -1] = 1
-    with pytest.raises(ValueError, match="depend on its neighbours"):
+    with pytest.raises(ValueError, match="on its neighbours"):
         embed(MeanOfLongest(), Dataset(tokens, [0] * 300, ("a",), np.arange(300)), device="cpu")
 
 
@@ -262,17 +262,17 @@ class Gives(nn.Module):
     ],
 )
 def test_extractors_that_are_none(give, found):
-    with pytest.raises(ValueError, match=f"one vector for each of 256 records, but gives {found}"):
+    with pytest.raises(ValueError, match="256 records"):
         embed(Gives(give), table(300))
 
 
 def test_requests_that_cannot_be_met():
-    with pytest.raises(ValueError, match="no records to embed"):
+    with pytest.raises(ValueError, match="records to embed"):
         embed(nn.Linear(6, 4), table(1).without([0]))
     with pytest.raises(ValueError, match="'cpu' or 'cuda'"):
         embed(nn.Linear(6, 4), table(), device="meta")
     if not torch.cuda.is_available():
-        with pytest.raises(ValueError, match="no CUDA device here"):
+        with pytest.raises(ValueError, match="CUDA device here"):
             embed(nn.Linear(6, 4), table(), device="cuda")
     with pytest.raises((ValueError, RuntimeError), match="shape"):
         embed(nn.Linear(5, 4), table())

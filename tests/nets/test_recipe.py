@@ -8,10 +8,9 @@ from torch.func import functional_call
 
 from maxrr.nets import MLP, LeNet5, Recipe, stacked
 from maxrr.nets.inputs import records
-from maxrr.nets.preflight import why_not_stacked
 from maxrr.nets.recipe import Augmentation
 from maxrr.nets.seeding import begin, shuffle
-from maxrr.nets.training import train_by, train_once
+from maxrr.nets.training import train_by, train_once, why_not_stacked
 from tests.nets.problems import bytes_of, pictures, reordered, table
 
 RICH = (

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from maxrr.data import Dataset
-from maxrr.nets import embed, preflight, split, stacked, train, train_many
+from maxrr.nets import embed, split, stacked, train, train_many, training
 from maxrr.nets.embedding import BLOCKS
 from maxrr.nets.inputs import as_tensor, call, ready, records
 from maxrr.nets.recipe import Recipe
@@ -42,7 +42,7 @@ def test_many_step_together(network, data):
     """To rounding: sums are in another order."""
     dataset, recipe = data(), Recipe(3, 32, 1e-2)
     found = records(dataset, begin(network(), 0), torch.device("cpu"))
-    assert preflight.why_not_stacked(begin(network(), 0), found, Recipe()) is None
+    assert training.why_not_stacked(begin(network(), 0), found, Recipe()) is None
     stack = stacked.Stack([begin(network(), seed) for seed in (0, 1)], found, recipe)
     stacked.fit(stack, recipe, [0, 1], lambda *_: None)
     for seed, together in zip((0, 1), stack.fitted(), strict=True):

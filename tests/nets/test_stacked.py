@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from maxrr.nets import MLP, LeNet5, Recipe, preflight, stacked, train_many
+from maxrr.nets import MLP, LeNet5, Recipe, stacked, train_many, training
 from maxrr.nets import runs as runs_cpu
 from maxrr.nets.inputs import records
 from maxrr.nets.run_store import RunStore, kind_of
@@ -191,12 +191,12 @@ def test_divergence_is_named():
 
 def test_which_networks_draw_numbers():
     data = records(table(), MLP(6, 3), CPU)
-    assert preflight.draws_numbers(begin(dropping(), 0), data)
-    assert not preflight.draws_numbers(begin(MLP(6, 3), 0), data)
-    assert not preflight.draws_numbers(begin(normalised(), 0), data)
+    assert training.draws_numbers(begin(dropping(), 0), data)
+    assert not training.draws_numbers(begin(MLP(6, 3), 0), data)
+    assert not training.draws_numbers(begin(normalised(), 0), data)
     started = begin(dropping(), 0)
     state = torch.get_rng_state()
-    preflight.draws_numbers(started, data)
+    training.draws_numbers(started, data)
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -216,9 +216,9 @@ def test_which_networks_can_be_stacked():
     for make, dataset in NETWORKS.values():
         network = begin(make(), 0)
         before = bytes_of(network)
-        assert preflight.why_not_stacked(network, records(dataset, network, CPU), Recipe()) is None
+        assert training.why_not_stacked(network, records(dataset, network, CPU), Recipe()) is None
         assert bytes_of(network) == before
     network = begin(Branching(), 0)
-    reason = preflight.why_not_stacked(network, records(table(), network, CPU), Recipe())
+    reason = training.why_not_stacked(network, records(table(), network, CPU), Recipe())
     assert ".item()" in reason
     assert "\n" not in reason

@@ -20,7 +20,7 @@ def test_names():
 
 @pytest.mark.parametrize("wrong", ["dask", "Ray", "http://head", "", 7, ["ray"]])
 def test_what_is_no_engine(wrong):
-    with pytest.raises(ValueError, match="an engine is 'local', 'ray' for the cluster"):
+    with pytest.raises(ValueError, match="'local', 'ray'"):
         engine_from(wrong)
 
 
@@ -58,7 +58,7 @@ def test_no_file(tmp_path):
 
 def test_without_ray_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)  # as if it could not be imported
-    with pytest.raises(ModuleNotFoundError, match=r"Ray is not installed here: pip install 'maxrr\[ray\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'maxrr\[ray\]'"):
         list(engine_from("ray").map(work.scaled, [1], 1))
 
 
@@ -69,11 +69,11 @@ def test_working_on_this_machine_needs_nothing():
 
 @pytest.mark.parametrize("address", ["ray://127.0.0.1:1", "127.0.0.1:1"])
 def test_an_address_at_which_nobody_listens_is_said_at_once(address):
-    with pytest.raises(EngineError, match=f"no Ray cluster answers at {address}"):
+    with pytest.raises(EngineError, match="Ray cluster answers"):
         check_reachable(address)
 
 
 @pytest.mark.parametrize("address", ["nonsense", "ray://", "ray://head", "host:port"])
 def test_what_is_no_address(address):
-    with pytest.raises(EngineError, match="is no address of a Ray cluster"):
+    with pytest.raises(EngineError, match="Ray cluster"):
         check_reachable(address)

@@ -187,7 +187,7 @@ def test_labels_of_any_kind(problem):
 def test_numbers_do_not_become_booleans(problem):
     """The classes of a model keep their type: with an integer among them, True would be published as 1."""
     model = LinearSVM().fit(problem.X, problem.y == 1)
-    with pytest.raises(ValueError, match="of the kind of False, not of 1"):
+    with pytest.raises(ValueError, match="kind of False"):
         model.insert(problem.X[:1], [1])
     model.insert(problem.X[:1], [True])
     assert model.classes_.dtype == bool
@@ -197,7 +197,7 @@ def test_no_samples_have_no_scores(problem):
     model = problem.fit()
     for nothing in ([], np.empty((0, 3)), torch.empty((0, 3))):
         for ask in (model.decision_function, model.predict):
-            with pytest.raises(ValueError, match="X has 0 samples"):
+            with pytest.raises(ValueError, match="0 samples"):
                 ask(nothing)
     assert model._scores_of([]).shape == (0, 3)
     assert (model._scores_of([4, 7]) == model.decision_function(problem.X[[4, 7]])).all()

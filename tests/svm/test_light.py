@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from maxrr.svm.search import light, newton
-from maxrr.svm.search.light import Light
+from maxrr.svm.search import newton
+from maxrr.svm.search.newton import Light
 
-SPREAD = np.logspace(0, 4, light.WIDE)
+SPREAD = np.logspace(0, 4, newton.WIDE)
 
 
-def problem(seed=0, n=900, d=light.WIDE, sizes=1.0, offset=0.0, sigma=0.5, weighted=False):
+def problem(seed=0, n=900, d=newton.WIDE, sizes=1.0, offset=0.0, sigma=0.5, weighted=False):
     rng = np.random.default_rng(seed)
     y = rng.choice([-1.0, 1.0], n)
     X = sizes * (rng.normal(size=(n, d)) + 0.2 * y[:, None]) / np.sqrt(d) + offset
@@ -42,7 +42,7 @@ def test_a_direction_leaves_little_of_the_gradient(seed, weighted):
     left = hessian @ np.append(*found) + np.append(gradient_w, gradient_b)
     # What conjugate gradients leave is LEFT of the gradient without b; b itself is solved for, to float32's rounding.
     mean = steepness @ rows[:, :-1] / np.sum(steepness)
-    assert np.linalg.norm(left[:-1] - left[-1] * mean) <= 1.01 * light.LEFT * np.linalg.norm(
+    assert np.linalg.norm(left[:-1] - left[-1] * mean) <= 1.01 * newton.LEFT * np.linalg.norm(
         gradient_w - gradient_b * mean
     )
     assert abs(left[-1]) <= 1e-4 * (1.0 + np.sum(steepness))
@@ -53,7 +53,7 @@ def test_a_direction_leaves_little_of_the_gradient(seed, weighted):
 def test_the_gradient_is_as_small_as_asked_for(tolerance, weighted):
     """Also where float32 cannot tell: then the last steps are in float64."""
     smooth = problem(weighted=weighted)
-    point = newton.minimise(smooth, np.zeros(light.WIDE), 0.0, 1.0, tolerance, np.inf)
+    point = newton.minimise(smooth, np.zeros(newton.WIDE), 0.0, 1.0, tolerance, np.inf)
     left, signed = gradient(smooth, point)
     assert np.linalg.norm(left) <= 2.0 * tolerance * np.linalg.norm(signed)
 
@@ -65,7 +65,7 @@ def test_numbers_that_float32_does_not_hold_are_left_to_float64(case):
     smooth = problem(**case)
     length = float(np.mean(np.linalg.norm(smooth.X, axis=1)))
     both = [
-        newton.minimise(each, np.zeros(light.WIDE), 0.0, length, 1e-3, np.inf)
+        newton.minimise(each, np.zeros(newton.WIDE), 0.0, length, 1e-3, np.inf)
         for each in (smooth, newton.Smoothed(**{**vars(smooth), "light": None}))
     ]
     lefts = [
@@ -78,12 +78,12 @@ def test_numbers_that_float32_does_not_hold_are_left_to_float64(case):
 def test_directions_of_very_different_sizes_take_too_many_products():
     smooth = problem(sizes=SPREAD, sigma=10.0)
     assert smooth.light is not None
-    assert smooth.light.direction(np.arange(900), 10.0, None, np.ones(light.WIDE), 0.0) is None
+    assert smooth.light.direction(np.arange(900), 10.0, None, np.ones(newton.WIDE), 0.0) is None
 
 
 def test_only_wide_rows_are_copied():
-    assert Light.of(np.zeros((3, light.WIDE - 1))) is None
-    narrow = np.zeros((3, light.WIDE), dtype=np.float32)
+    assert Light.of(np.zeros((3, newton.WIDE - 1))) is None
+    narrow = np.zeros((3, newton.WIDE), dtype=np.float32)
     found = Light.of(narrow)
     assert found is not None
     assert found.X is narrow

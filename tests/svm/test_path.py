@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from maxrr.svm import LinearSVM
 from maxrr.svm.search import newton
-from maxrr.svm.search.margin_system import MarginSystem
-from maxrr.svm.search.path import Path
+from maxrr.svm.search.path import MarginSystem, Path
 from tests.cases import examples
 from tests.svm.problems import make
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from maxrr.svm import LinearSVM
 from maxrr.svm.exact import deciding
 from maxrr.svm.exact.deciding import distances
-from maxrr.svm.screening import Screen, size
+from maxrr.svm.problem import Screen, size
 from tests.cases import examples
 from tests.svm.problems import assert_equal, make, problems
 

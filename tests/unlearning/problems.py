@@ -13,11 +13,12 @@ from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.nets.architecture import architecture
-from maxrr.nets.extractors import SideBySide
+from maxrr.nets.networks import SideBySide
 from maxrr.nets.seeding import begin
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.commitment import keyed_hash, model_hash
+from tests.cases import THOROUGH
 from tests.evidence.oracle import commitment_to
 
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
@@ -60,11 +61,16 @@ def table(count=80, columns=5, classes=3, seed=0, strings=False):
     return Dataset(features.astype(np.float32), labels, names, named, np.arange(count) // 4 + 50)
 
 
+def of_pictures():
+    """A network for the digits; its layers are all that convolutions would change."""
+    return LeNet5((1, 8, 8)) if THOROUGH else MLP(64, 10, hidden=(16,))
+
+
 @functools.cache
 def frozen_extractor():
     """Somebody else's, trained on other records."""
     _, test = load("digits")
-    return split(train(LeNet5((1, 8, 8)), test, 99, epochs=12, lr=LR, device="cpu", threads=1).network)[0]
+    return split(train(of_pictures(), test, 99, epochs=12, lr=LR, device="cpu", threads=1).network)[0]
 
 
 def fresh(core, dataset, network=None, **settings):
@@ -74,7 +80,7 @@ def fresh(core, dataset, network=None, **settings):
         is_table = len(dataset.shape) == 1
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(SEED)  # a frozen network keeps the weights that it is made with
-            network = MLP(dataset.shape[0], classes, hidden=(12,)) if is_table else LeNet5((1, 8, 8))
+            network = MLP(dataset.shape[0], classes, hidden=(12,)) if is_table else of_pictures()
         if isinstance(core, Frozen):
             network = split(network)[0] if is_table else frozen_extractor()
     chosen = {"C": C, "seed": SEED, "epochs": EPOCHS, "batch_size": BATCH, "lr": LR, "device": "cpu"}

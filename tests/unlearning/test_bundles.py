@@ -92,7 +92,7 @@ def test_a_bundle_of_somebodys_own_network_needs_it(tmp_path, here):
     ids = core_of(model)[:1]
     receipt = model.unlearn(ids, core_policy="retrain")
     model.bundle().save(tmp_path / "b")
-    with pytest.raises(ValueError, match="not one of this library: give it as network"):
+    with pytest.raises(ValueError, match="of this library"):
         Bundle.load(tmp_path / "b")
     again = nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))
     assert replay(receipt, Bundle.load(tmp_path / "b", network=again), table().without(ids))
@@ -208,5 +208,5 @@ def test_what_a_bundle_names_is_told_or_it_is_damaged(odd, tmp_path):
                 told(tmp_path / "b")
     changed = said | {"facts": facts | {"network": {"maker": 5, "arguments": []}}}
     safetensors.torch.save_file(tensors, tmp_path / "b", {"maxrr": json.dumps(changed)})
-    with pytest.raises(ValueError, match=r"is damaged: facts\.network.maker is a whole number, not text"):
+    with pytest.raises(ValueError, match="number, not text"):
         network_in(tmp_path / "b")

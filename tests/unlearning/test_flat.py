@@ -25,10 +25,10 @@ def with_noise():
 
 @pytest.fixture(scope="module")
 def flat_model():
-    with pytest.warns(FlatHeadWarning, match="the head of class 'noise' has weights of zero") as caught:
+    with pytest.warns(FlatHeadWarning, match="class 'noise'") as caught:
         model = fresh(CORES["hash"], with_noise()).fit(with_noise())
     assert [warning.filename for warning in caught] == [__file__]  # whoever called fit
-    assert "another network may help" in str(caught[0].message)
+    assert "may help" in str(caught[0].message)
     assert model._fitted.flat == ("noise",)
     return model
 

@@ -149,7 +149,7 @@ def test_a_frozen_network_whose_table_is_another_does_not_open_or_load(tmp_path)
     network, training = Placed(), records(120)
     network.places = network.places + 0.5
     same = copy.deepcopy(network)
-    with Workspace.create(tmp_path / "ws", MaxRR(network, Frozen()), training) as workspace:
+    with Workspace.create(tmp_path / "ws", MaxRR(network, Frozen(whole=True)), training) as workspace:
         export(workspace, tmp_path / "served", form="torch")
         hash_ = workspace.model.model_hash_
     network.places = network.places - 0.5

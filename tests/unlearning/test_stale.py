@@ -58,7 +58,7 @@ def test_a_plan_is_stale_after_any_change(model, change, verb):
         return
     CHANGES[change](model, free, plans[verb])
     before, requests = everything(model), model._fitted.requests
-    with pytest.raises(Stale, match="Nothing was changed: plan again"):
+    with pytest.raises(Stale, match="changed: plan again"):
         model.execute(plans[verb])
     assert (everything(model), model._fitted.requests) == (before, requests)
 
@@ -112,7 +112,7 @@ def test_a_copy_of_forgotten_values_is_found_when_it_is_planned(model):
         model.plan(influential[0], inputs=values)
     plan = model.plan(influential[0], inputs=values, allow_copies="twins")
     assert model._fitted.overrides == ()
-    with pytest.warns(UserWarning, match="1 records with the values of forgotten ones") as caught:
+    with pytest.warns(UserWarning, match="forgotten ones") as caught:
         model.execute(plan)
     assert [warning.filename for warning in caught] == [__file__]
     (override,) = model._fitted.overrides

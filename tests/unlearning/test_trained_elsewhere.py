@@ -99,10 +99,10 @@ def test_a_core_by_a_rule_is_held_against_what_was_trained_on():
     retained = records.without([*core[:2], *free[:1]])
     extractor = trained_alone(network(), retained, core[2:])
     assert parts_of(model) == parts(extractor, fit_again(extractor, retained), records.class_names)
-    with pytest.raises(DataError, match=f"makes core: 1 that are core it has not seen, such as {core[0]}"):
+    with pytest.raises(DataError, match="makes core: 1"):
         adopted(core[1:], CORE).fit(records)
     other = np.setdiff1d(records.ids, core)[0]
-    with pytest.raises(DataError, match=f"makes core: 1 that it has seen are not core, such as {other}"):
+    with pytest.raises(DataError, match="makes core: 1"):
         adopted([*core, other], CORE).fit(records)
 
 
@@ -112,7 +112,7 @@ def test_records_that_wait_to_be_core_are_trained_on_by_a_model_that_trains_here
     core = np.sort(records.ids[CORE.is_core(records.ids)])
     model = adopted(core[1:], CORE).fit(records.without(core[:1]))
     model.add(records.select(core[:1]))
-    with pytest.raises(DataError, match=r"let MaxRR\(network, core, train=…\) train it here, also on records"):
+    with pytest.raises(DataError, match=r"MaxRR\(network, core, train=…\)"):
         model.refit()
     model.set_params(core=CORE, network=network()).refit()
     oracle = MaxRR(network(), CORE, train=trainings.by_adamw, C=0.7, seed=SEED, device="cpu").fit(records)
@@ -138,7 +138,7 @@ def test_a_network_that_saw_a_forgotten_record_is_not_adopted_again(by_rule, pol
         assert core_of(model).tolist() == core[2:].tolist()
         assert (model._fitted.adopted, model._fitted.left_in_extractor) == (False, 0)
     if not by_rule:
-        with pytest.raises(DataError, match=r"1 of the 38 records .* are not among those to fit"):
+        with pytest.raises(DataError, match="not among those"):
             model.fit(retained.without(core[2:3]))
 
 
@@ -201,7 +201,7 @@ def test_a_network_that_keeps_forgotten_records_is_not_frozen_then():
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")
 def test_a_whole_network_is_no_extractor():
     whole = trained_elsewhere(IDS)
-    with pytest.raises(DataError, match=r"one output for each of the 3 classes.*split\(network\)\[0\].*whole=True"):
+    with pytest.raises(DataError, match=r"3 classes.*split\(network\)\[0\].*whole=True"):
         MaxRR(whole, Frozen(), device="cpu").fit(table())
     MaxRR(whole, Frozen(whole=True), device="cpu").fit(table())
     for width in (2, 4):

@@ -225,7 +225,7 @@ def test_the_choice_by_ranking_is_said_on_the_receipt():
     assert receipt.guarantee == "exact-refit"
     assert not receipt.unconditional
     assert receipt.core_depended_on == model.core_.depended_on
-    assert "given that core" in receipt.core_depended_on
+    assert "that core" in receipt.core_depended_on
     assert receipt.core_details["runs"] == 2
 
 

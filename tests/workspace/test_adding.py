@@ -74,7 +74,7 @@ def test_records_may_have_the_classes_in_another_order_than_they_were_added_in(n
         never = clone(workspace.model).fit(joins[0].without(core))
         assert (workspace.model.model_hash_, workspace.model.content_hash_) == (never.model_hash_, never.content_hash_)
         swapped = replace(joins[0], class_names=(names[1], names[0], *names[2:]))
-        with pytest.raises(DataError, match="differ from those in this data"):
+        with pytest.raises(DataError, match="differ from those"):
             given(workspace, swapped).model.refit()
 
 
@@ -124,7 +124,7 @@ def test_a_refit_is_a_fit_of_what_is_here(workspace, records):
     gone = [core[0], NEWCOMERS.ids[0]]
     workspace.model.unlearn(gone, core_policy="keep-extractor")
     assert core_of(workspace.model).tolist() == core[1:].tolist()
-    with pytest.raises(DataError, match="not in this data"):
+    with pytest.raises(DataError, match="in this data"):
         given(workspace, records).model.refit()
     given(workspace, everyone).model.refit()
     status = workspace.status()
@@ -132,7 +132,7 @@ def test_a_refit_is_a_fit_of_what_is_here(workspace, records):
     assert workspace.model.model_hash_ == clone(workspace.model).fit(everyone.without(gone)).model_hash_
     left = everyone.without(gone).ids
     assert core_of(workspace.model).tolist() == np.sort(left[HASHED.is_core(left)]).tolist()
-    with pytest.raises(DataError, match="must not come back"):
+    with pytest.raises(DataError, match="not come back"):
         workspace.model.add(NEWCOMERS.select(NEWCOMERS.ids[:1]))
 
 
@@ -144,7 +144,7 @@ def test_in_memory_too(records):
     model.refit()
     assert (len(model._fitted.waiting), len(model.bundle().receipts)) == (0, len(receipts) + 1)
     assert len(model.heads_.coef_) == 4
-    with pytest.raises(DataError, match="must not come back"):
+    with pytest.raises(DataError, match="not come back"):
         model.add(NEWCOMERS.select(NEWCOMERS.ids[:1]))
 
 
@@ -193,7 +193,7 @@ def test_somebody_of_whom_no_record_is_left_is_remembered(folder, records):
                 workspace.model.plan(subjects=[who])
         assert workspace.find(subject=person).receipts == {1: "forgotten"}
         assert last.number not in workspace.find(subject=person).receipts
-        with pytest.raises(ValueError, match="Nothing else of the request is done: leave them out"):
+        with pytest.raises(ValueError, match="done: leave"):
             workspace.model.plan(subjects=[person, int(records.subjects[20])])
         # Somebody who comes back with other records is here again.
         back = NEWCOMERS.select(NEWCOMERS.ids[:1])
@@ -201,5 +201,5 @@ def test_somebody_of_whom_no_record_is_left_is_remembered(folder, records):
         assert workspace.find(subject=person).here
         assert workspace.model.plan(subjects=[person]).requested == 1
         workspace.model.fit(records.without(np.concatenate([ids, records.ids[records.subjects == person]])))
-        with pytest.raises(ValueError, match=r"was forgotten on .* \(receipt 3\)"):
+        with pytest.raises(ValueError, match=r"\(receipt 3\)"):
             workspace.model.plan(subjects=[int(records.subjects[10])])

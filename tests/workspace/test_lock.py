@@ -74,7 +74,7 @@ def other():
 def test_the_second_is_refused_at_once(folder, other):
     assert other.do("open", folder, "working", 0) == "done"
     before = contents(folder)
-    with pytest.raises(WorkspaceError, match=r"another process works in .*workspace") as caught:
+    with pytest.raises(WorkspaceError, match="another process works") as caught:
         Workspace.open(folder)
     assert str(folder) in str(caught.value)
     assert contents(folder) == before
@@ -84,7 +84,7 @@ def test_the_second_is_refused_at_once(folder, other):
 
 def test_the_second_waits_as_long_as_it_was_told(folder, other, records):
     with Workspace.open(folder) as workspace:
-        assert "another process works in" in other.do("open", folder, "working", 0.1)
+        assert "works in" in other.do("open", folder, "working", 0.1)
         other.tell("open", folder, "working", 60)
         gone = kinds(workspace.model)[2][:2]
         workspace.model.unlearn(gone[:1], core_policy="keep-extractor")
@@ -132,7 +132,7 @@ def test_a_reader_comes_and_reloads_while_another_process_works(folder, other, r
 
 
 def test_what_is_open_to_work_has_the_last_state(folder):
-    with Workspace.open(folder) as workspace, pytest.raises(WorkspaceError, match="has the last state already"):
+    with Workspace.open(folder) as workspace, pytest.raises(WorkspaceError, match="last state already"):
         workspace.reload()
     with Workspace.open(folder, read_only=True) as workspace:
         pass
@@ -157,7 +157,7 @@ def test_nor_another_workspace_in_its_place(folder, records):
     shutil.rmtree(folder)
     Workspace.create(folder, fresh(HASHED, records, C=0.2), records).close()
     for _ in range(2):  # with as many commits, and with more
-        with pytest.raises(WorkspaceError, match="holds another workspace now"):
+        with pytest.raises(WorkspaceError, match="another workspace now"):
             reader.reload()
         assert reader.model.model_hash_ == before
         with Workspace.open(folder) as other:
@@ -213,7 +213,7 @@ def test_a_closed_workspace_does_nothing(folder, records):
         lambda: workspace.model.fit(records, progress=never), lambda: workspace.status(),
         lambda: list(workspace.receipts()), lambda: workspace.model.bundle(), lambda: workspace.model.extractor_,
     ):  # fmt: skip
-        with pytest.raises(WorkspaceError, match="was closed: open it again"):
+        with pytest.raises(WorkspaceError, match="closed: open"):
             act()
     assert contents(folder) == before
 

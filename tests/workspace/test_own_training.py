@@ -25,11 +25,11 @@ def test_the_function_is_given_by_whoever_opens(here, tmp_path):
         core, influential, _ = kinds(workspace.model, records)
         workspace.model.unlearn(influential[:1])
         assert workspace.model.predict(records).shape == (len(records),)
-        with pytest.raises(TrainingMissing, match=r"by tests.unlearning.trainings:by_adamw: open it with"):
+        with pytest.raises(TrainingMissing, match=r"tests.unlearning.trainings:by_adamw: open"):
             workspace.check_code(training=True)
-        with pytest.raises(DataError, match=r"by tests.unlearning.trainings:by_adamw: give that function as train="):
+        with pytest.raises(DataError, match="function as train="):
             given(workspace, records).model.unlearn(core[:2], core_policy="retrain")
-        with pytest.raises(DataError, match="give that function as train="):
+        with pytest.raises(DataError, match="function as train="):
             workspace.model.fit(records.without(influential[:1]))
     retained = records.without([*influential[:1], *core[:2]])
     with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
@@ -37,7 +37,7 @@ def test_the_function_is_given_by_whoever_opens(here, tmp_path):
         receipt = given(workspace, records).model.unlearn(core[:2], core_policy="retrain")
         assert workspace.model.model_hash_ == model_by().fit(retained).model_hash_
         assert replay(receipt, workspace.model, records).outcome == Outcome.identical
-        assert "tests.unlearning.trainings:by_adamw" in workspace.status().conditions[0]
+        assert ":by_adamw" in workspace.status().conditions[0]
         workspace.model.fit(retained)
         assert workspace.model.model_hash_ == model_by().fit(retained).model_hash_
         present = workspace.status()
@@ -77,7 +77,7 @@ def test_facts_that_are_no_function(change):
 
     facts = OwnTraining.by(trainings.by_adamw).facts
     assert training_of(facts) == OwnTraining.by(trainings.by_adamw)
-    with pytest.raises(ValueError, match="is no training function"):
+    with pytest.raises(ValueError, match="no training function"):
         training_of(facts | change)
 
 

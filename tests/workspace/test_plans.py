@@ -84,7 +84,7 @@ def test_what_a_plan_needs_is_asked_for_and_nothing_changes_without_it(workspace
     with pytest.raises(Refused) as caught:
         workspace.model.unlearn(core[:1])
     retrain, keep = caught.value.plans
-    with pytest.raises(DataError, match="needs the raw records"):
+    with pytest.raises(DataError, match="needs the raw"):
         workspace.model.execute(retrain)
     with pytest.raises(NotHere):
         workspace.model.unlearn([3])

@@ -27,7 +27,7 @@ def test_it_is_that_of_the_records_that_were_fitted(workspace, records):
     kind = workspace.model.kind_
     assert (kind.shape, kind.class_names) == (records.shape, records.class_names)
     assert [kind.label(name) for name in kind.class_names] == list(range(len(kind.class_names)))
-    with pytest.raises(DataError, match="there is no class 'shoe'"):
+    with pytest.raises(DataError, match="no class 'shoe'"):
         kind.label("shoe")
     assert kind.conform(records) is records
 
@@ -46,9 +46,9 @@ def test_texts_stay_texts_and_integers_integers():
     assert words.ids(["7", "007"]).tolist() == ["7", "007"]
     assert numbers.ids(["7", "8"]).tolist() == [7, 8]
     for wrong in ("007", "7.0", "seven", "9" * 30):
-        with pytest.raises(DataError, match="cannot be one of the subject ids of this workspace, which are integers"):
+        with pytest.raises(DataError, match="subject ids"):
             numbers.subjects([wrong])
-    with pytest.raises(DataError, match="whom they are about"):
+    with pytest.raises(DataError, match="whom they are"):
         RecordKind((2,), np.dtype("f4")).subjects(["7"])
 
 
@@ -70,7 +70,7 @@ def test_classes_by_their_names():
     records, _ = cases()["hash"]
     kind = RecordKind(records.shape, np.dtype("f4"), class_names=("other", *records.class_names), present=(1, 2, 3))
     np.testing.assert_array_equal(kind.with_classes(records).labels, records.labels + 1)
-    with pytest.raises(DataError, match="class kind 0 is none of the workspace's: kind 1, kind 2"):
+    with pytest.raises(DataError, match="workspace's: kind 1"):
         replace(kind, present=(2, 3)).with_classes(records)
 
 
@@ -126,7 +126,7 @@ def test_weights_are_kept_and_erased(tmp_path):
         held = given(again, weighted).model._apart()._fitted.records
     assert held.retained().content_hash() == weighted.without(gone).content_hash()
     assert not held.weights[~held.alive].any()
-    with Workspace.open(tmp_path / "ws") as again, pytest.raises(DataError, match="differ from those in this data"):
+    with Workspace.open(tmp_path / "ws") as again, pytest.raises(DataError, match="differ from those"):
         given(again, records).model._apart()
 
 
@@ -141,5 +141,5 @@ def test_forgotten_values_are_known_after_a_fit_with_columns_in_another_order(tm
         for each in (records, turned):
             copy = replace(each.select(gone), ids=gone + 999_000_000)
             assert workspace.model.returning(copy).tolist() == copy.ids.tolist()
-            with pytest.raises(DataError, match="exactly the values of forgotten"):
+            with pytest.raises(DataError, match="exactly the values"):
                 workspace.model.add(copy)

@@ -45,9 +45,9 @@ def test_an_older_copy_is_said_to_be_one_every_time(restored, read_only):
     for _ in range(3):
         older, (words,) = said(restored, read_only=read_only)
         assert older == 2
-        assert "2 requests were carried out after it was made" in words
-        assert "forgotten by then may be back" in words
-        assert "from number 2 on" in words
+        assert "2 requests" in words
+        assert "may be back" in words
+        assert "number 2" in words
 
 
 def test_a_fit_that_is_undone_is_told(folder, tmp_path, records):

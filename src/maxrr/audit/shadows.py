@@ -24,8 +24,8 @@ from maxrr.audit.case import Case, Ints
 from maxrr.audit.roc import Floats
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
-from maxrr.nets.extractors import joined
 from maxrr.nets.inputs import chosen_device, device_on
+from maxrr.nets.networks import joined
 from maxrr.nets.seeding import stream
 from maxrr.parallel.engine import Engine
 from maxrr.progress import Progress

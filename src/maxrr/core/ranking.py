@@ -7,8 +7,6 @@ engine each worker does all three for a run of its own.
 
 import io
 import operator
-import zipfile
-import zlib
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -25,7 +23,7 @@ from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets import Recipe, embed, split
 from maxrr.nets.inputs import device_on
-from maxrr.nets.run_store import RunStore, kind_of
+from maxrr.nets.run_store import DAMAGE, RunStore, kind_of
 from maxrr.nets.runs import Task
 from maxrr.nets.seeding import Network, begin, checked, stream
 from maxrr.nets.training import groups_for, run_all
@@ -89,7 +87,7 @@ class VoteStore:
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
                 packed, gap, found = stored["packed"], float(stored["gap"]), int(str(stored["seed"]))
-        except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, OSError, EOFError) as error:
+        except DAMAGE as error:
             raise damaged(path, str(error)) from error
         if found != seed:
             raise damaged(path, f"it is the run of seed {found}")

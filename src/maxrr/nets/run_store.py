@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
-from maxrr.files import Lock, write_atomically
+from maxrr.files import Lock, from_plain, write_atomically
 from maxrr.nets.architecture import architecture
 from maxrr.nets.recipe import Environment, Recipe, Run
 
@@ -28,6 +28,7 @@ KIND = "runs.json"
 LOCK = ".lock"
 ABOUT = "about"  # the array that holds what is not a weight, as JSON
 WEIGHTS = "weights/"  # before the names of the others
+DAMAGE = zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, OSError, EOFError, RuntimeError
 
 
 class HasFacts(Protocol):
@@ -85,16 +86,7 @@ class RunStore:
         path = self.path(seed)
         try:
             return run_in(path.read_bytes(), seed, network)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            ValueError,
-            LookupError,
-            TypeError,
-            OSError,
-            EOFError,
-            RuntimeError,
-        ) as error:
+        except DAMAGE as error:
             raise ValueError(f"{path} is damaged ({error}): delete it, and the run is repeated") from error
 
 
@@ -118,7 +110,7 @@ def run_in(content: bytes, seed: int, network: nn.Module) -> Run:
     network.load_state_dict({name: as_tensor(value, kinds.get(name)) for name, value in arrays.items()})
     if about["seed"] != seed:
         raise ValueError(f"it is the run of seed {about['seed']}")
-    return Run(seed, network.eval(), about["loss"], about["accuracy"], Environment(**about["environment"]))
+    return Run(seed, network.eval(), about["loss"], about["accuracy"], from_plain(Environment, about["environment"]))
 
 
 def as_array(value: Tensor) -> NDArray[Any]:

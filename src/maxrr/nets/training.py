@@ -5,6 +5,7 @@ On CUDA they all step together. On an engine each worker makes a run of its own,
 finished run can be put on the disk at once, and runs that are there already are not repeated.
 """
 
+import copy
 import hashlib
 import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -15,14 +16,16 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import nn
 
 from maxrr.data import Dataset
-from maxrr.nets import preflight
-from maxrr.nets.inputs import chosen_device, device_on, records
+from maxrr.data.fields import described, parts_of
+from maxrr.nets.inputs import Inputs, Records, call, chosen_device, device_on, each, records
 from maxrr.nets.recipe import Recipe, Run, optimiser_of
 from maxrr.nets.run_store import RunStore, content_of, kind_of, run_in
 from maxrr.nets.runs import Tally, Task, run_in_turn, run_side_by_side, run_together
-from maxrr.nets.seeding import Network, begin, checked
+from maxrr.nets.seeding import DRAWS, Network, begin, checked, drawing
+from maxrr.nets.stacked import Stack
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, cores
 from maxrr.parallel.ray_cluster import EngineLike, engine_from
@@ -272,17 +275,100 @@ def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) ->
     example = begin(task.network, seeds[0])
     data = records(task.dataset, example, task.device)
     if isinstance(task.recipe, OwnTraining):
-        preflight.check(example, data, task.dataset, min(preflight.FEW, task.count))
+        check_network(example, data, task.dataset, min(FEW, task.count))
         return run_in_turn(task, seeds, tally)
-    preflight.check(example, data, task.dataset, min(task.recipe.batches(task.count)))
-    draws = preflight.draws_numbers(example, data)
+    check_network(example, data, task.dataset, min(task.recipe.batches(task.count)))
+    draws = draws_numbers(example, data)
     why_not = None
     if draws:
         why_not = "they draw random numbers as they go (dropout), and PyTorch has one source of these for all"
     elif task.device.type == "cuda":
-        why_not = preflight.why_not_stacked(example, data, task.recipe)
+        why_not = why_not_stacked(example, data, task.recipe)
         if why_not is None:
             return run_together(task, data, seeds, tally)
     if why_not is not None and len(seeds) > 1 and task.tell:
         warnings.warn(f"networks are trained one at a time: {why_not}", stacklevel=2)
     return run_side_by_side(task, data, seeds, workers if why_not is None else 1, draws, tally)
+
+
+# Checks before training: whether a network takes the records, and whether many networks can step together.
+
+
+FEW = 2  # records to try with
+
+
+def check_network(network: nn.Module, records: Records, dataset: Dataset, smallest_batch: int) -> None:
+    """Refuse a network that cannot take these records, or cannot tell their classes apart."""
+    trial = copy.deepcopy(network).to(records.labels.device)
+    try:
+        with torch.no_grad(), drawing(0, DRAWS):
+            scores = call(trial.eval(), inputs_for(records, FEW))
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise ValueError(
+            f"the network does not take {kind_of_records(dataset)}: {error}{hint(dataset, error)}"
+        ) from error
+    classes = len(dataset.class_names)
+    found = tuple(scores.shape[1:]) if isinstance(scores, torch.Tensor) else type(scores).__name__
+    if not isinstance(scores, torch.Tensor) or scores.ndim != 2 or scores.shape[1] < classes:
+        raise ValueError(
+            f"the network should give a score for each of the {classes} classes, but gives {found} for a record"
+        )
+    trial = copy.deepcopy(network).to(records.labels.device)
+    try:
+        with torch.no_grad(), drawing(0, DRAWS):
+            call(trial, inputs_for(records, smallest_batch))
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"the network cannot be trained on {smallest_batch} record(s) at a time: {error}") from error
+
+
+def kind_of_records(dataset: Dataset) -> str:
+    """What the records are like, for a message."""
+    if dataset.inputs.dtype.kind == "f" or dataset.inputs.dtype == np.uint8:
+        return f"records of shape {dataset.shape}"
+    return f"records of {described(dataset.inputs.dtype, dataset.shape)}"
+
+
+def hint(dataset: Dataset, error: Exception) -> str:
+    """What may help where a network does not take the records."""
+    kinds = [part.dtype for _, part in parts_of(dataset.inputs)]
+    if "indices" in str(error):  # of an embedding
+        bytes_ = (
+            "Numbers in uint8 are pixels, and reach a network divided by 255: bring" if np.uint8 in kinds else "Bring"
+        )
+        return f". {bytes_} token ids as int32 or int64; in an .npz file, by the name of the argument, as in X.tokens"
+    if isinstance(error, RuntimeError) and any(kind.kind in "ib" for kind in kinds):
+        return ". Integers and booleans reach a network as they are: convert the numbers of a table to float32"
+    return ""
+
+
+def inputs_for(records: Records, count: int) -> Inputs:
+    """The first records, as the network reads them."""
+    return records.batch(torch.arange(min(count, len(records)), device=records.labels.device))[0]
+
+
+def draws_numbers(network: nn.Module, records: Records) -> bool:
+    """Whether the network draws random numbers as it goes (dropout)."""
+    device = records.labels.device
+    trial = copy.deepcopy(network).to(device)
+    with torch.no_grad(), drawing(0, DRAWS):
+        before = random_state(device)
+        call(trial, inputs_for(records, FEW))
+        return not torch.equal(before, random_state(device))
+
+
+def random_state(device: torch.device) -> torch.Tensor:
+    """The state of PyTorch's random numbers, of which a device has one source."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
+def why_not_stacked(network: nn.Module, records: Records, recipe: Recipe) -> str | None:
+    """Why PyTorch cannot take one step with many of these networks at once; None if it can."""
+    if recipe.schedule != "constant" or recipe.augment:
+        return "a step that is recorded once cannot follow a schedule, or vary each network's images by themselves"
+    inputs = inputs_for(records, FEW)
+    try:
+        stack = Stack([network, network], records, Recipe(lr=1.0))
+        stack.forward(stack.weights, stack.state, each(lambda part: part.expand(2, *part.shape), inputs))
+    except Exception as error:  # whatever it is: they are then trained one at a time
+        return str(error).splitlines()[0]
+    return None

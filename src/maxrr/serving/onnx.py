@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
-from maxrr.nets.extractors import Extractor
 from maxrr.nets.inputs import as_tensors, call, ready
+from maxrr.nets.networks import Extractor
 from maxrr.serving.folders import ONNX
 from maxrr.serving.origin import Exported, Origin, compare, probes_of, reason
 from maxrr.serving.runtimes import INPUT, OUTPUTS, fed, input_names

@@ -219,14 +219,6 @@ def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
     return [heads[first : first + size] for first in range(0, len(heads), size)]
 
 
-def mirror_head(known: dict[int, Head], positive: int, before: Samples) -> Head | None:
-    """With two classes there was one head. Seen from the other class it is the same head with its sign turned."""
-    if len(before.present) != 2 or positive != before.present[0]:
-        return None
-    head = known[before.present[1]]
-    return replace(head, positive=positive, w=0.0 - head.w, b=0.0 - head.b, known=head.known and head.known.negated())
-
-
 def changes_of(
     samples: Samples, solution: Solution, leaving: Ints, arriving: Ints
 ) -> dict[int, tuple[Head, Change]]:  # fmt: skip
@@ -237,7 +229,7 @@ def changes_of(
         weights = np.stack([head.w for head in known.values()], axis=1)
         scores = dict(zip(known, (samples.rows(arriving) @ weights).T, strict=True))
     for positive in heads_needed(samples):
-        head = known.get(positive) or mirror_head(known, positive, solution.samples)
+        head = known.get(positive)
         if head is None:
             continue
         screen = head.screen and head.screen.without(leaving)
@@ -245,9 +237,8 @@ def changes_of(
         gone, multipliers = head.shaped_by(leaving, caps)
         fresh = arriving
         if len(arriving):
-            score = scores[positive] if positive in known else -scores[next(iter(known))]
             y = np.where(samples.codes[arriving] == positive, 1.0, -1.0)
-            margins = np.where(samples.alive[arriving], y * (score + head.b), np.inf)
+            margins = np.where(samples.alive[arriving], y * (scores[positive] + head.b), np.inf)
             shaping = ~(margins > 1.0 + side_bound(samples, head, arriving))
             fresh = arriving[shaping]
             distance = distances(samples.lengths[arriving], head.w, head.b, margins)

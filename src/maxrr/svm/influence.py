@@ -128,7 +128,7 @@ def spread(
 
     def jobs() -> Iterator[Job]:
         nonlocal taken
-        for group, mask in groups(zip(runs, masks, strict=False), blank):
+        for group, mask in groups(zip(runs, masks, strict=False)):
             for X, guess in begin_runs(group, mask, blank):
                 taken += 1
                 yield taken - 1, X, mask, guess
@@ -145,22 +145,16 @@ def spread(
             raise RuntimeError(f"run {done}: {error}") from error
 
 
-def groups(
-    runs: Iterable[tuple[AnyArray, Bools | None]], blank: Samples
-) -> Iterator[tuple[list[AnyArray], Bools | None]]:
+def groups(runs: Iterable[tuple[AnyArray, Bools | None]]) -> Iterator[tuple[list[AnyArray], Bools | None]]:
     """Runs that are begun together."""
     for _, alike in groupby(runs, key=lambda run: id(run[1])):
         for X, mask in alike:
-            more = max(together(X, blank) - 1, 0)
-            yield [X, *(X for X, _ in islice(alike, more))], mask
+            yield [X, *(X for X, _ in islice(alike, together(X) - 1))], mask
 
 
-def together(X: AnyArray, blank: Samples) -> int:
-    """How many such runs a graphics processor begins together, where several take hardly longer than one; 0 if none."""
-    if not on_accelerator(X) or len(blank.present) < 2:
-        return 0
-    numbers: int = max(math.prod(X.shape), 1)
-    return min(TOGETHER, max(MOST_NUMBERS // numbers, 1))
+def together(X: AnyArray) -> int:
+    """How many such runs a graphics processor begins together, where several take hardly longer than one; or one."""
+    return min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) or 1 if on_accelerator(X) else 1
 
 
 def begin_runs(
@@ -168,13 +162,13 @@ def begin_runs(
 ) -> Iterator[tuple[AnyArray | ValueError, Guess | None]]:
     """What a worker gets of each run. What is wrong with one is said when its turn comes, after the runs before."""
     checked = [features_or_error(X, blank) for X in group]
-    correct = [X for X in checked if not isinstance(X, ValueError)]
-    guesses = iter(guess_on_device(correct, masked(blank, mask)))
+    there = [X for X in checked if on_accelerator(X)]
+    guesses = iter(guess_on_device(there, masked(blank, mask)) if len(masked(blank, mask).present) > 1 else [])
     for features in checked:
         if isinstance(features, ValueError):
             yield features, None
         else:
-            yield to_numpy(features), next(guesses)
+            yield to_numpy(features), next(guesses, None) if on_accelerator(features) else None
 
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
@@ -194,17 +188,14 @@ def features_or_error(X: AnyArray, blank: Samples) -> AnyArray | ValueError:
         return error
 
 
-def guess_on_device(features: list[AnyArray], blank: Samples) -> list[Guess | None]:
-    """Where the heads of each run are, if a device has worked on them."""
-    there = [X for X in features if together(X, blank)]
+def guess_on_device(there: list[AnyArray], blank: Samples) -> list[Guess]:
+    """Where the heads of each run are, as a device finds them."""
     if not there:
-        return [None] * len(features)
+        return []
     from maxrr.svm.cuda import start as start_cuda
 
-    classes = heads_needed(blank)
     stacks = [there] if len({(X.shape, X.device) for X in there}) == 1 else [[X] for X in there]
-    found = iter([guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, classes)])
-    return [next(found) if together(X, blank) else None for X in features]
+    return [guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, heads_needed(blank))]
 
 
 def check_length(features: AnyArray, blank: Samples) -> None:

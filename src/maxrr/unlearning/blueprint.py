@@ -22,9 +22,9 @@ from maxrr.core.shards import sharding_of, untrained
 from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import Environment, NoNetwork, embed, split
-from maxrr.nets.extractors import joined, parts_of
 from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import with_outputs
+from maxrr.nets.networks import joined, parts_of
 from maxrr.nets.seeding import Network, begin, made
 from maxrr.nets.training import train_apart, train_by, train_once
 from maxrr.nets.training_function import OwnTraining, Training

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from maxrr.nets import split
-from maxrr.nets.extractors import joined
+from maxrr.nets.networks import joined
 from maxrr.nets.probe import Fingerprint, made_by, types_and_shapes, with_weights_of
 from maxrr.nets.seeding import Network
 from maxrr.unlearning.blueprint import Blueprint

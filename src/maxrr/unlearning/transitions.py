@@ -11,7 +11,7 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError
-from maxrr.nets.extractors import parts_of
+from maxrr.nets.networks import parts_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress

@@ -14,10 +14,9 @@ from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked, on_accele
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.enclosure import UP, Enclosure, Published, enclose, publish
-from maxrr.svm.exact.fixed_point import Fixed, combination, integers, signed_sum
+from maxrr.svm.exact.fixed_point import Fixed, combination, integers, signed_sum, signed_sum_on_device
 from maxrr.svm.exact.multipliers import Polished, Search, UnpolishedError, ends
-from maxrr.svm.problem import Head, InsideSum, Samples, Trial
-from maxrr.svm.screening import Screen
+from maxrr.svm.problem import Head, InsideSum, Samples, Screen, Trial
 
 UNIT = 2.0**-53
 TOUCHING = 2.0**-60  # margins within this of 1 are on it
@@ -188,9 +187,7 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
     """The sums over some samples, for bounds cᵢ in units of C."""
     signs, bounds = y[places], samples.bounds[places]
     if samples.penalties.even and on_accelerator(samples.X):
-        from maxrr.svm.cuda import sums as on_device  # brings torch
-
-        total, filled = on_device.signed_sum(samples.X, places, signs)
+        total, filled = signed_sum_on_device(samples.X, places, signs)
         return InsideSum(places, total, one_number(int(np.sum(signs))), one_number(len(places)), filled)
     factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)
     total, filled = Fixed.zeros(samples.X.shape[1]), np.zeros(samples.X.shape[1], dtype=np.int64)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm.arrays import Floats
+from maxrr.svm.arrays import AnyArray, Floats, Ints, blocks, like, to_numpy
 
 MANTISSA = 53  # bits of a float64
 DIGIT = 16  # bits of a digit of a vector
@@ -66,9 +66,6 @@ class Fixed:
     def minus(self, other: "Fixed") -> "Fixed":
         bits = max(self.bits, other.bits)
         return Fixed(self.at(bits) - other.at(bits), bits)
-
-    def negated(self) -> "Fixed":
-        return Fixed(-self.values, self.bits)
 
     def times(self, factor: float) -> "Fixed":
         numerator, denominator = factor.as_integer_ratio()
@@ -215,6 +212,28 @@ def signed_sum(X: Floats, y: Floats) -> Fixed:
             values, count = (values << SUM_WIDTH) + (signs @ part).astype(np.int64).astype(object), count + 1
         total = total.plus(Fixed(values << integers((exponents - lowest).tolist()), SUM_WIDTH * count - lowest))
     return total
+
+
+def signed_sum_on_device(X: AnyArray, places: Ints, signs: Floats) -> tuple[Fixed, Ints]:
+    """Σ yᵢxᵢ over the rows at some places for yᵢ = ±1, and how many numbers of each column are not zero."""
+    total, filled = Fixed.zeros(X.shape[1]), np.zeros(X.shape[1], dtype=np.int64)
+    width = MANTISSA - max(len(places), 2).bit_length()  # of whole numbers whose sum is below 2^MANTISSA
+    for part in blocks(X[: len(places)]):
+        rows, factors = X[like(places[part], X)].double(), like(signs[part], X)
+        filled += to_numpy((rows != 0.0).sum(0))
+        exponents = np.frexp(to_numpy(rows.abs().amax(0)))[1].astype(np.int64)
+        lowest = int(exponents.min(initial=0))
+        rest = rows * like(np.ldexp(1.0, width - exponents), X)  # by powers of two: nothing is rounded
+        values, count = Fixed.zeros(X.shape[1]).values, 0
+        while True:
+            whole = rest.round()
+            values, count = (values << width) + to_numpy(factors @ whole).astype(np.int64).astype(object), count + 1
+            rest -= whole
+            if not bool(rest.any()):
+                break
+            rest *= 2.0**width
+        total = total.plus(Fixed(values << integers((exponents - lowest).tolist()), width * count - lowest))
+    return total, filled
 
 
 def combination(X: Floats, factors: Fixed) -> Fixed:

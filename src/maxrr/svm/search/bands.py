@@ -6,7 +6,7 @@ of this one, and where the far samples are strictly on their sides the two are e
 at which they are is the solution of the whole one, with the same b nearest to zero and the same certificate.
 
 That they are is seen without looking at them where the weights have moved less than would bring them to the margin
-(`screening.py`), and by one pass over the data otherwise. Samples that crossed join the ones near the margin.
+(`problem.Screen`), and by one pass over the data otherwise. Samples that crossed join the ones near the margin.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,7 @@ from maxrr.parallel.engine import Engine, InProcess, Threads
 from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
 from maxrr.svm.exact.fallback import UnsettledError
-from maxrr.svm.problem import Change, Head, Samples, Trial
-from maxrr.svm.screening import Screen, moves, size
+from maxrr.svm.problem import Change, Head, Samples, Screen, Trial, moves, size
 from maxrr.svm.search.working_set import REACH, enough_for_path, for_each_head, refine
 
 WIDTH = 5e-2  # of the smoothing that Newton's method starts from, where a path does not lead there

@@ -13,7 +13,7 @@ from maxrr.svm.exact.deciding import sums
 from maxrr.svm.problem import Samples, Trial
 from maxrr.svm.search import newton
 from maxrr.svm.search.bands import NOTHING, Band, trial_at
-from maxrr.svm.search.light import Light
+from maxrr.svm.search.newton import Light
 from maxrr.svm.search.working_set import REACH, for_each_head
 
 ENOUGH = 4000  # samples for a guess,

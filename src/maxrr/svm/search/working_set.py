@@ -19,7 +19,7 @@ from maxrr.svm.exact.deciding import Candidate, confirm, finish, propose
 from maxrr.svm.exact.fallback import solve_surely
 from maxrr.svm.problem import Head, Samples, Trial
 from maxrr.svm.search import newton
-from maxrr.svm.search.light import Light
+from maxrr.svm.search.newton import Light
 from maxrr.svm.search.path import Path
 
 T = TypeVar("T")
