@@ -144,7 +144,7 @@ def test_it_is_not_made_over_anything(folder, tmp_path):
 
 def test_one_that_was_interrupted_is_no_workspace(folder, tmp_path):
     with (
-        mock.patch("maxrr.workspace.backups.flush_folder", side_effect=KeyboardInterrupt),
+        mock.patch("maxrr.workspace.copies.flush_folder", side_effect=KeyboardInterrupt),
         pytest.raises(KeyboardInterrupt),
     ):
         backup(folder, tmp_path / "copy")

@@ -501,7 +501,7 @@ def test_of_two_losses_the_later_names_the_former_and_is_later(copies, key, tmp_
         def now(cls, zone=None):
             return datetime(2030, 1, 1, next(hour), tzinfo=UTC)
 
-    monkeypatch.setattr("maxrr.workspace.catching_up.datetime", Clock)
+    monkeypatch.setattr("maxrr.workspace.copies.datetime", Clock)
     signed = Signed(monkeypatch)
     with Workspace.open(folder, signing_key=key) as one, Workspace.open(again, signing_key=key) as other:
         (first,), (second,) = one.accept_loss(REASON).losses, other.accept_loss(REASON).losses

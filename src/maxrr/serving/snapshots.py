@@ -55,7 +55,6 @@ def without_records(workspace: Workspace) -> ModelState:
     fitted = workspace.model._fitted
     heads = Heads(fitted.heads.coef_.T.copy(), fitted.heads.intercept_.copy(), fitted.platt())
     held, store = fitted.records, workspace._store
-    assert store.history is not None
     runtime: Runtime = (
         NumpyRuntime(heads)
         if fitted.blueprint.embeddings

@@ -3,44 +3,38 @@
 import typing
 
 from maxrr import lazily
-from maxrr.errors import WorkspaceError
 
 __all__ = [
     "Batch",
-    "Commit",
     "Export",
-    "NetworkMissing",
     "OlderCopyWarning",
     "Status",
     "Ticket",
     "Trace",
-    "TrainingMissing",
     "Workspace",
-    "WorkspaceError",
-    "backup",
     "check_receipt_log",
-    "overview",
 ]
 
-if typing.TYPE_CHECKING:
-    from maxrr.workspace.backups import backup
-    from maxrr.workspace.errors import NetworkMissing, TrainingMissing
+if typing.TYPE_CHECKING:  # what is not in `__all__` is for other rooms
+    from maxrr.errors import WorkspaceError as WorkspaceError
+    from maxrr.workspace.copies import backup as backup
+    from maxrr.workspace.errors import NetworkMissing as NetworkMissing
+    from maxrr.workspace.errors import TrainingMissing as TrainingMissing
     from maxrr.workspace.exports import Export
     from maxrr.workspace.receipt_log import check_receipt_log
     from maxrr.workspace.seen import OlderCopyWarning
-    from maxrr.workspace.states import Commit
-    from maxrr.workspace.status import Status, overview
-    from maxrr.workspace.traces import Trace
-    from maxrr.workspace.workspace import Batch, Ticket, Workspace
+    from maxrr.workspace.states import Commit as Commit
+    from maxrr.workspace.status import Status
+    from maxrr.workspace.status import overview as overview
+    from maxrr.workspace.workspace import Batch, Ticket, Trace, Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
-        "backups": ("backup",),
-        "errors": ("NetworkMissing", "TrainingMissing"),
+        "copies": ("backup",),
+        "errors": ("NetworkMissing", "TrainingMissing", "WorkspaceError"),
         "exports": ("Export",),
         "receipt_log": ("check_receipt_log",),
         "states": ("Commit",),
         "seen": ("OlderCopyWarning",),
         "status": ("Status", "overview"),
-        "traces": ("Trace",),
-        "workspace": ("Batch", "Ticket", "Workspace"),
+        "workspace": ("Batch", "Ticket", "Trace", "Workspace"),
     })  # fmt: skip

@@ -118,11 +118,6 @@ def extractor_bytes(fitted: Fitted) -> bytes:
     return safetensors.torch.save({**weights_of(fitted.extractor), PROBE: probe})
 
 
-def secret_bytes(fitted: Fitted) -> bytes:
-    """The model's key, that of the core, and the secret of the commitment's salts."""
-    return json_text(codec.secrets_of(fitted)).encode()
-
-
 def only_erases(before: Fitted, after: Fitted) -> bool:
     """Whether a state differs from the one before by records that are gone, and what is known of them, alone."""
     if len(after.records.ids) != len(before.records.ids) or after.records.class_names != before.records.class_names:
@@ -139,7 +134,6 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
     """
-    assert files.root is not None
     facts, words, parts = files.facts, files.words, files.parts
     secrets = from_plain(Secrets, parse_json(parts[SECRETS].decode()))
     weights = safetensors.torch.load(parts[EXTRACTOR])
@@ -150,7 +144,9 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
     if network is not None:
         try:
             extractor = stored_extractor(blueprint, weights)
-            check_recognised(blueprint, extractor, Fingerprint(facts.layers, probe), facts)
+            now = Fingerprint.of(extractor, facts.shape, from_facts(facts.dtype))
+            if differs := now.differs_from(Fingerprint(facts.layers, probe), exactly=blueprint.is_at_home):
+                raise ValueError(f"{differs}. Bring the code of the network as it was, or fit again")
         except ValueError as error:
             raise WorkspaceError(f"the workspace was fitted with another network: {error}") from error
         check_given(blueprint)
@@ -168,15 +164,6 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
     )  # fmt: skip
     arrays = safetensors.numpy.load(parts[HEADS])
     return codec.fitted_of(facts, words, secrets, blueprint, extractor, probe, arrays, held)
-
-
-def check_recognised(
-    blueprint: Blueprint, extractor: nn.Module, known: Fingerprint, facts: Facts
-) -> None:  # fmt: skip
-    """Refuse a network that computes something else with the stored weights than the one that was fitted."""
-    found = Fingerprint.of(extractor, facts.shape, from_facts(facts.dtype))
-    if differs := found.differs_from(known, exactly=blueprint.is_at_home):
-        raise ValueError(f"{differs}. Bring the code of the network as it was, or fit again")
 
 
 def check_given(blueprint: Blueprint) -> None:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxrr.errors import OlderCopy, WorkspaceError
+from maxrr.errors import NotHere, OlderCopy, WorkspaceError
 from maxrr.files import Lock, flush_folder, overwrite
 from maxrr.plain_text import count
 from maxrr.unlearning.facts import Facts, Words
@@ -60,10 +60,11 @@ class Folder:
         if not read_only:
             self.enter(wait)
         self.token = ""
-        self.root: State | None = None
+        self.has_state = False  # nothing is committed, or nothing was read yet
+        self.root: State
         self.facts: Facts  # what the files say of the model, once they are read
         self.words: Words
-        self.history: History | None = None
+        self.history: History
         self.content: bytearray | mmap.mmap = bytearray()  # of the table of records, until it is made one
         self.parts: dict[str, bytes] = {}  # of the files, until a model is made of them
         self.answers: list[Answer] = []  # what the history keeps of each request
@@ -97,20 +98,21 @@ class Folder:
 
     # Reading
 
-    def open(self) -> State:
+    def open(self) -> None:
         """Read what was committed last, check every file, and finish what the process that did so may have left.
 
         Who only reads finishes it where that can be done at once; until it is, what was forgotten may still be there.
         """
         if self.read_only:
-            found = self.read_beside_others()
-            return self.finish_for_others() if self.has_leftovers() else found
-        found = self.read()
-        self.finish()
-        return found
+            self.read_beside_others()
+            if self.has_leftovers():
+                self.finish_for_others()
+        else:
+            self.read()
+            self.finish()
 
-    def read_beside_others(self) -> State:
-        """The same as `read`, where somebody may commit meanwhile: what was read may then be gone."""
+    def read_beside_others(self) -> None:
+        """Read the folder where somebody may commit meanwhile: try again while the history grows."""
         path, _ = names.history_of(self.folder)
         until = time.monotonic() + max(self.wait, PATIENCE)
         tries_of: dict[int, int] = {}
@@ -118,14 +120,15 @@ class Folder:
             size = path.stat().st_size if path.is_file() else 0
             tries_of[size] = tries_of.get(size, 0) + 1
             try:
-                return self.read()
+                self.read()
+                return
             except (WorkspaceError, FileNotFoundError):
                 if tries_of[size] == TRIES or time.monotonic() > until:
                     raise
             time.sleep(PAUSE)
 
-    def read(self) -> State:
-        """What was committed last, if all of it is as it was written. Changes nothing.
+    def read(self) -> None:
+        """Read what was committed last, if all of it is as it was written. Changes nothing.
 
         The history is read once more after the rows: it says which of them somebody has erased meanwhile. What stands
         at its end and is no frame was never committed if all other files go with what stands before it; where they do
@@ -160,7 +163,7 @@ class Folder:
             if len(self.answers) != found.last.requests:
                 raise damaged(path, f"it knows {count(len(self.answers), 'request')}, of {found.last.requests}")
             self.facts, self.words = states.said_in(self.folder / found.file_of(HEADS), self.parts[HEADS])
-            self.root = found
+            self.root, self.has_state = found, True
             self.check_log(self.logged_before)
         except WorkspaceError as error:
             if history.torn:
@@ -169,11 +172,9 @@ class Folder:
             raise
         self.ranking()
         self.log = None
-        return self.root
 
     def read_rest(self, found: State, frames: list[Frame]) -> State:
         """The state after what was committed while the rows were read."""
-        assert self.history is not None
         more = self.history.read()
         if any(frame.files is not None for frame in more):
             raise WorkspaceError(f"{self.folder} changes while it is read: try again")
@@ -190,7 +191,6 @@ class Folder:
 
     def check_log(self, before: bytes | None) -> None:
         """Refuse a log that does not say what the receipts do. It may lack the last ones."""
-        assert self.root is not None
         if self.root.files.keys:
             from maxrr.workspace import receipt_log
 
@@ -199,12 +199,12 @@ class Folder:
 
     def receipt(self, number: int) -> bytes:
         """A receipt as it was handed out, from the first."""
-        assert self.history is not None
+        if not 1 <= number <= self.requests:
+            raise NotHere(f"there is no receipt {number}: the workspace has {count(self.requests, 'receipt')}")
         return self.history.part(*self.answers[number - 1].receipt)
 
     def proofs(self, number: int) -> bytes:
         """The sealed proofs of a request."""
-        assert self.history is not None
         return self.history.part(*self.answers[number - 1].proofs)
 
     def ranking(self) -> Path:
@@ -215,19 +215,28 @@ class Folder:
 
     @property
     def ranking_name(self) -> str:
-        return name_of(RANKING, self.token, 0 if self.root is None else self.root.last.state)
+        return name_of(RANKING, self.token, self.state)
+
+    @property
+    def has_history(self) -> bool:
+        """Whether the history was opened: before the first commit it is not."""
+        return hasattr(self, "history")
+
+    @property
+    def state(self) -> int:
+        """How many fits and requests there were."""
+        return self.root.last.state if self.has_state else 0
 
     @property
     def requests(self) -> int:
         """How many requests were carried out."""
-        return 0 if self.root is None else self.root.last.requests
+        return self.root.last.requests if self.has_state else 0
 
     # Older copies
 
     @property
     def now(self) -> Seen:
         """How far the workspace has come, with the root of its log where all receipts are in it."""
-        assert self.root is not None
         root, last = "" if self.log is None else self.log.checkpoint.root.hex(), self.root.last
         digest = self.answers[-1].digest if self.answers else ""
         return Seen(last.last_loss, last.requests, last.state, root, digest)
@@ -235,14 +244,11 @@ class Folder:
     @property
     def backup(self) -> str:
         """When this copy was made, where it is a backup that has not caught up yet; empty otherwise."""
-        assert self.root is not None
-        assert self.history is not None
         first = self.history.first_line
         return first.made if self.root.last.state <= first.state else ""
 
     def is_later(self) -> bool:
         """Whether something was written since the present state was read. Another workspace is refused."""
-        assert self.history is not None
         return is_later(self.folder, self.token, self.history.length)
 
     def look_back(self) -> None:
@@ -257,8 +263,7 @@ class Folder:
             raise OlderCopy(f"{said}. Nothing was changed")
 
     def said_older(self) -> str:
-        """What an older copy lacks, of which another may have gone on by now; empty where it is not known to be one."""
-        assert self.history is not None
+        """Say what this copy lacks where it is known to be an older one; empty otherwise."""
         then, now = max(self.latest_seen, seen.latest(self.token)), self.now
         if not self.read_only:
             self.latest_seen = then
@@ -276,11 +281,11 @@ class Folder:
         self.finish()
 
     def recover(self) -> None:
-        """After a commit that failed: cut what it has left of a frame, and go on from what the history says."""
+        """Cut what a failed commit has left of a frame, and go on from what the history says."""
         self.is_finished = False
-        if self.history is not None and self.history.in_doubt:
+        if self.has_history and self.history.in_doubt:
             self.history.write_again()
-        if self.root is not None:
+        if self.has_state:
             self.open()
         else:
             self.finish()
@@ -288,7 +293,7 @@ class Folder:
     def finish(self) -> None:
         """Do all that the last commit promised, and remove what commits that never came have left."""
         self.is_finished, failed = False, None
-        if self.history is not None and self.history.in_doubt:
+        if self.has_history and self.history.in_doubt:
             self.history.write_again()  # before anything is erased because of it
         for step in (self.erase_rows, self.erase_leftovers, self.append_to_log):
             try:  # what can be done is done, though something else cannot
@@ -301,7 +306,7 @@ class Folder:
 
     def erase_rows(self) -> None:
         """Overwrite the rows of forgotten records."""
-        if self.root is not None and (self.rows_to_erase or self.root.rows.is_longer(self.folder)):
+        if self.has_state and (self.rows_to_erase or self.root.rows.is_longer(self.folder)):
             self.root.rows.erase(self.folder, self.rows_to_erase)
             self.rows_to_erase = []
 
@@ -320,7 +325,7 @@ class Folder:
     def leftovers(self) -> list[Path]:
         """What has our names and is not of the present state."""
         kept = {self.ranking_name, names.history_name(self.token)}
-        if self.root is not None:
+        if self.has_state:
             kept |= {*self.root.files.hashes, self.root.rows.file}
         return [
             path for path in sorted(self.folder.iterdir())
@@ -329,19 +334,17 @@ class Folder:
 
     def has_leftovers(self) -> bool:
         """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
-        assert self.root is not None
         try:
             return bool(self.rows_to_erase or self.leftovers() or self.root.rows.is_longer(self.folder))
         except FileNotFoundError:  # somebody is at it
             return True
 
-    def finish_for_others(self) -> State:
+    def finish_for_others(self) -> None:
         """Finish what a process that was killed has left, although we only came to read.
 
         Whoever holds the lock is alive, and finishes it. Who may not write here reads with zeros in place of the rows
         that are to be erased: what was read is as good as what will be left, and a warning says what is pending.
         """
-        assert self.root is not None
         try:
             self.enter(0.0)
             self.read()
@@ -359,7 +362,6 @@ class Folder:
                 )
         finally:
             self.close()
-        return self.root
 
     def append_to_log(self) -> None:
         """Append the receipts to the log that are not in it, where there is a key.
@@ -367,7 +369,7 @@ class Folder:
         Not in an older copy, nor in a fork: another checkpoint of that size may be signed. So that the next one to come
         can tell, it is noted outside before this one is.
         """
-        if self.root is None or not self.root.files.keys or self.signing is None:
+        if not self.has_state or not self.root.files.keys or self.signing is None:
             return
         from maxrr.workspace import receipt_log
 
@@ -376,17 +378,13 @@ class Folder:
             if self.said_older():
                 return
             seen.keep(self.token, self.now)
-            if log is None:
-                log = receipt_log.writer_for(self.folder, self.root, self.signing)
-            receipt_log.bring_up_to(log, [each.logged for each in self.answers[log.checkpoint.size :]])
-            self.log = log
+            self.log = receipt_log.bring_up_to(self.folder, self.root, self.signing, log, self.answers)
             seen.keep(self.token, self.now)
 
     # What is noted beside the state
 
     def note(self, **said: Any) -> None:
         """Note an export or an audit. Who only reads takes the lock for that moment."""
-        assert self.history is not None
         if self.is_locked:
             self.history.note(**said)
         else:

@@ -17,7 +17,7 @@ from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.codec import network_facts, network_named
-from maxrr.unlearning.facts import NetworkFacts, Sources
+from maxrr.unlearning.facts import Sources
 from maxrr.unlearning.forgetting import NextState
 from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
 from maxrr.workspace.exports import Note, state_under
@@ -76,9 +76,9 @@ class FolderKeeper:
             raise WorkspaceError(f"{self.store.folder} was opened for reading only: nothing was changed")
         self.check_process()
         self.check_open()
-        if newest and self.store.root is not None:
+        if newest and self.store.has_state:
             self.store.check_newest()
-        if receipts and self.store.signing is None and self.store.root is not None and self.store.root.files.keys:
+        if receipts and self.store.signing is None and self.store.has_state and self.store.root.files.keys:
             raise WorkspaceError(
                 "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
                 "shell with --key. Nothing was changed"
@@ -97,9 +97,16 @@ class FolderKeeper:
 
     def commit(self, change: NextState) -> None:
         if change.answers:
-            self.commit_answers(change.after, self.answers_of(change), change.source)
-        else:
-            self.commit_fit(change)
+            self.commit_state(change.after, self.answers_of(change), change.source)
+            return
+        state, code = self.store.state, (self.network, self.train)  # a fit may be with other code of the caller's own
+        self.network, self.train = self.model.network, self.model.train if callable(self.model.train) else None
+        try:
+            self.commit_state(change.after, [], change.source)
+        except BaseException:
+            if self.store.state == state > 0:
+                self.network, self.train = code  # nothing was committed
+            raise
 
     def ranking(self) -> Path:
         return self.store.ranking()
@@ -108,7 +115,6 @@ class FolderKeeper:
     def note_audit(self) -> Callable[[str], int]:
         """What notes an audit in the history, also when the workspace is closed by then: a finding may take hours."""
         here, history = weakref.ref(self), self.store.history
-        assert history is not None
         path, key = history.path, history.key
 
         def note(receipt: str) -> int:
@@ -162,42 +168,23 @@ class FolderKeeper:
                 note = Note.new(kind, str(Path(path).absolute()), of.requests, now)
             sealed = note.sealed(of.key)
             self.store.note(export=sealed)
-            assert self.store.root is not None
             self.store.root.exports.append(sealed)
         return note.id
 
-    def commit_answers(
+    def commit_state(
         self, after: Fitted, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
-        """Commit the next state of the same model, and where the records that it has learned come from."""
-        assert self.store.root is not None
-        before = self.model._fitted
-        network, sources = self.store.facts.network, self.store.words.sources
-        if after.blueprint.network is not before.blueprint.network:
-            network = network_facts(after.blueprint.network)
+        """Make a state durable, and only then the present one. Until then others predict with the one before.
+
+        `source` says where the records come from that it has learned: all of them by a fit, more by an addition.
+        """
+        before = self.model._fitted if self.store.has_state else None
+        network = network_facts(after.blueprint.network)
+        if before is not None and after.blueprint.network is before.blueprint.network:
+            network = self.store.facts.network  # which may not be given here
+        sources: Sources = self.store.words.sources if self.store.has_state else ({},)
         if source is not None:
-            sources = (*sources, dict(source))
-        self.commit_state(after, answers, network, sources)
-
-    def commit_fit(self, change: NextState) -> None:
-        """Commit a fit, which may be with other code of the caller's own."""
-        before, model = self.store.root, self.model
-        sources: Sources = (dict(change.source or {}),)
-        if change.source is None and before is not None:
-            sources = self.store.words.sources
-        code = self.network, self.train
-        self.network, self.train = model.network, model.train if callable(model.train) else None
-        try:
-            self.commit_state(change.after, [], network_facts(change.after.blueprint.network), sources)
-        except BaseException:
-            if before is not None and self.store.root is not None and self.store.root.last.state == before.last.state:
-                self.network, self.train = code  # nothing was committed
-            raise
-
-    def commit_state(
-        self, after: Fitted, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
-    ) -> None:  # fmt: skip
-        """Make a state durable, and only then the present one. Until then others predict with the one before."""
+            sources = (*sources, dict(source)) if answers else (dict(source),)
         kept = after if after.records.inputs is None else without_raw_records(after)
         try:
             self.store.commit(kept, answers, network, sources)
@@ -215,7 +202,7 @@ class FolderKeeper:
             raise
 
     def go_back(self) -> None:
-        """After what failed: what counts is what the disk says."""
+        """Take the state that the disk says after a commit that failed, at once if that can be done."""
         self.uncertain = True
         with suppress(OSError, WorkspaceError):
             self.resolve()
@@ -223,13 +210,12 @@ class FolderKeeper:
     def resolve(self) -> None:
         """Take the state that the disk says."""
         self.store.recover()
-        if self.store.root is not None:
+        if self.store.has_state:
             self.load()
         self.uncertain = False
 
     def load(self) -> None:
         """Take the state that the store has read."""
-        assert self.store.root is not None
         named = network_named(self.store.facts)
         network = as_recorded(self.network, named)
         if named is not None and named.our_own and (network is None or is_grown(named, network)):

@@ -25,7 +25,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def name_of(part: str, token: str, which: str | int) -> str:
-    """What the file with a part is called. `which` tells it from earlier ones: a number, or the start of its hash.
+    """The name of the file with a part. `which` tells it from earlier ones: a number, or the start of its hash.
 
     >>> name_of("rows.bin", "0123456789abcdef", 12), name_of("ranking", "0123456789abcdef", 0)
     ('rows-0123456789abcdef-12.bin', 'ranking-0123456789abcdef-0')
@@ -35,7 +35,7 @@ def name_of(part: str, token: str, which: str | int) -> str:
 
 
 def history_name(token: str) -> str:
-    """What the history of a workspace is called."""
+    """The name of the history of a workspace."""
     return f"history-{token}.bin"
 
 
@@ -83,7 +83,7 @@ def find_history(folder: Path) -> tuple[Path, str] | None:
 
 
 def history_of(folder: Path) -> tuple[Path, str]:
-    """The same, where there has to be one, with a commit in it."""
+    """Find the history in a folder, and the token of the workspace; refuse a folder without one."""
     found = find_history(folder)
     if found is None:
         raise missing(folder)
@@ -91,7 +91,7 @@ def history_of(folder: Path) -> tuple[Path, str]:
 
 
 def missing(folder: Path) -> WorkspaceError:
-    """There is no history: the folder was never a workspace, or lost it."""
+    """The error for a folder without a history: it was never a workspace, or lost it."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     for name in sorted(names):
         token = re.fullmatch(r"(?:rows|heads|secrets)-([0-9a-f]{16})-[0-9a-f]+\.[a-z]+", name)

@@ -19,7 +19,7 @@ from maxrr.plain_text import count
 from maxrr.unlearning.receipts import Loss, follows
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import check_folder, content_of, damaged
-from maxrr.workspace.history import frames_in
+from maxrr.workspace.history import Answer, frames_in
 from maxrr.workspace.names import TEMPORARY, history_of, origin_of
 from maxrr.workspace.states import State
 
@@ -92,30 +92,28 @@ def is_of_lost(root: State, checkpoint: bytes) -> bool:
     return bool(root.last.last_loss) and not root.last.logged and not checkpoint.startswith(f"{root.origin}\n".encode())
 
 
-def writer_for(folder: Path, root: State, key: SigningKey) -> LogWriter:
-    """The log of a workspace, to append to, without what a kill has left; a new one if there is none.
+def bring_up_to(
+    folder: Path, root: State, key: SigningKey, log: LogWriter | None, answers: Sequence[Answer]
+) -> LogWriter:
+    """Append the receipts that the log lacks, without what a kill has left; to a new log if there is none.
 
     The log before the loss of a newer copy is set aside: those who kept its checkpoints may ask for it.
     """
-    check_folder(folder / LOG)
-    remove_unfinished(folder)
     path = folder / LOG / CHECKPOINT
-    if os.path.lexists(path) and is_of_lost(root, content_of(path)):
-        os.rename(folder / LOG, folder / f"{LOG}-before-{root.last.last_loss}")
     try:
-        if os.path.lexists(path):
-            return LogWriter.open(folder / LOG, root.origin, key, retired=keys_of(root))
-        return LogWriter.create(folder / LOG, root.origin, key)
+        if log is None:
+            check_folder(folder / LOG)
+            remove_unfinished(folder)
+            if os.path.lexists(path) and is_of_lost(root, content_of(path)):
+                os.rename(folder / LOG, folder / f"{LOG}-before-{root.last.last_loss}")
+            if os.path.lexists(path):
+                log = LogWriter.open(folder / LOG, root.origin, key, retired=keys_of(root))
+            else:
+                log = LogWriter.create(folder / LOG, root.origin, key)
+        log.append([each.logged for each in answers[log.checkpoint.size :]])
     except EvidenceError as error:
         raise damaged(folder / LOG, str(error)) from None
-
-
-def bring_up_to(log: LogWriter, entries: Sequence[bytes]) -> None:
-    """Append what the log lacks."""
-    try:
-        log.append(entries)
-    except EvidenceError as error:
-        raise damaged(log.folder, str(error)) from None
+    return log
 
 
 # For those who have the operator's public key

@@ -133,8 +133,8 @@ class Rows:
         size = self.layout.size
         with writable(folder / self.file) as descriptor:
             os.ftruncate(descriptor, self.count * size)
-            for first, length in stretches(rows):
-                write_at(descriptor, first * size, bytes(length * size))
+            for row in sorted(set(rows)):
+                write_at(descriptor, row * size, bytes(size))
             os.fsync(descriptor)
 
     def is_longer(self, folder: Path) -> bool:
@@ -198,18 +198,3 @@ def write_at(descriptor: int, start: int, content: bytes) -> None:
     written = 0
     while written < len(content):
         written += os.pwrite(descriptor, content[written:], start + written)
-
-
-def stretches(rows: Iterable[int]) -> list[tuple[int, int]]:
-    """Rows that follow each other, as first row and length.
-
-    >>> stretches([5, 3, 4, 9])
-    [(3, 3), (9, 1)]
-    """
-    found: list[tuple[int, int]] = []
-    for row in sorted(set(rows)):
-        if found and found[-1][0] + found[-1][1] == row:
-            found[-1] = (found[-1][0], found[-1][1] + 1)
-        else:
-            found.append((row, 1))
-    return found

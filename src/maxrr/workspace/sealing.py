@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from cryptography.exceptions import InvalidTag
@@ -64,24 +64,19 @@ def sealed_entry(secret: bytes, number: int, kind: bytes, who: Id, said: object)
 
 
 def tag_and_key(secret: bytes, number: int, kind: bytes, who: Id) -> tuple[bytes, bytes]:
-    """Those of an entry. An integer and its text are the same id, as on tombstones."""
+    """Derive tag and key of an entry. An integer and its text are the same id, as on tombstones."""
     said = b"maxrr proof\0%d\0%b\0" % (number, kind) + str(who).encode("utf-8", "surrogatepass")
     derived = hmac.digest(secret, said, "sha512")
     return derived[:TAG], derived[TAG:]
 
 
-def entries_in(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Tag and sealed content of each entry."""
-    at = 0
+def look_up(secret: bytes, number: int, content: bytes, kind: bytes, who: Id) -> Any:
+    """What the sealed entries of a request say of a record or a person; None if they say nothing."""
+    (tag, key), at = tag_and_key(secret, number, kind, who), 0
     while at < len(content):
         start = at + TAG + LENGTH
         stop = start + int.from_bytes(content[at + TAG : start], "little")
-        yield content[at : at + TAG], content[start:stop]
+        if content[at : at + TAG] == tag:
+            return unseal(key, content[start:stop])
         at = stop
-
-
-def look_up(secret: bytes, number: int, content: bytes, kind: bytes, who: Id) -> Any:
-    """What the sealed entries of a request say of a record or a person; None if they say nothing."""
-    tag, key = tag_and_key(secret, number, kind, who)
-    entry = dict(entries_in(content)).get(tag)
-    return None if entry is None else unseal(key, entry)
+    return None

@@ -97,7 +97,7 @@ def keep(token: str, now: Seen) -> None:
 
 
 def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
-    """What an older copy lacks, and what to do about it; empty where it is not known to be one.
+    """Say what an older copy lacks, and what to do about it; empty where it is not known to be one.
 
     One that was made as a backup says itself when.
     """

@@ -160,7 +160,6 @@ def handed_in(files: Folder) -> tuple[HandedReceipt, ...]:
 
 def exports_of(files: Folder) -> list[Export]:
     """The copies of the model that were made for others."""
-    assert files.root is not None
     key, root = files.root.rows.key, files.root
     now = state_under(key, files.facts.model_hash, root.last.commitment)
     return judged(unsealed(key, root.exports), now, [each.receipt for each in handed_in(files)] if root.exports else ())
@@ -168,7 +167,6 @@ def exports_of(files: Folder) -> list[Export]:
 
 def status_of(files: Folder) -> Status:
     """The status of a workspace whose files were read."""
-    assert files.root is not None
     facts, words, last = files.facts, files.words, files.root.last
     counts = from_plain(Counts, last.counts)
     conditions, left = facts.conditions(counts.waiting), len(facts.left)

@@ -7,7 +7,7 @@ a part that did not change is not written again.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ import numpy as np
 from maxrr.errors import OlderCopy, WorkspaceError
 from maxrr.evidence import SigningKey
 from maxrr.files import flush_folder, to_plain, write_atomically
+from maxrr.files.strict_json import json_text
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
-from maxrr.unlearning.codec import facts_of, words_of
+from maxrr.unlearning.codec import facts_of, secrets_of, words_of
 from maxrr.unlearning.commitment import Departure
 from maxrr.unlearning.facts import Facts, NetworkFacts, Sources, Words
 from maxrr.unlearning.receipts import Receipt
@@ -31,10 +32,10 @@ from maxrr.workspace.codec import Ints, Table
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Frame, History
-from maxrr.workspace.names import EXTRACTOR, HEADS, PARTS, ROWS, SECRETS, history_name, name_of
+from maxrr.workspace.names import EXTRACTOR, HEADS, ROWS, SECRETS, history_name, name_of
 from maxrr.workspace.rows import Rows
 from maxrr.workspace.sealing import seal_proofs
-from maxrr.workspace.states import Counts, Files, State
+from maxrr.workspace.states import Counts, Files
 
 NO_ROWS = np.zeros(0, np.int64)
 
@@ -107,15 +108,13 @@ class Store(Folder):
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
         self.kept: Fitted | None = None  # the model as it was committed last
 
-    def read(self) -> State:
-        found = super().read()
-        self.table, self.content = np.frombuffer(self.content, dtype=found.rows.layout.row), bytearray()
+    def read(self) -> None:
+        super().read()
+        self.table, self.content = np.frombuffer(self.content, dtype=self.root.rows.layout.row), bytearray()
         self.kept = None
-        return found
 
     def load(self, network: Network | None, train: TrainingFunction | None = None) -> Fitted:
         """The model that was read."""
-        assert self.root is not None
         path = self.folder / self.root.file_of(HEADS)
         try:
             found = codec.load(self, self.table, network, train)
@@ -148,14 +147,14 @@ class Store(Folder):
         self, fitted: Fitted, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
         """Write what the history will name, append the frame that says so, and take it over."""
-        before, said, files = self.root, None, None
+        before, said, files = self.root if self.has_state else None, None, None
         older: tuple[Sequence[Sequence[bytes]], Mapping[str, Any]] = ((), {})
-        state = max(1, len(answers)) + (0 if before is None else before.last.state)
-        if self.history is None:
+        state = max(1, len(answers)) + self.state
+        if not self.has_history:
             self.history = History(self.folder / history_name(self.token), fitted.key)
             older = sorted(fitted.tombstones), fitted.people  # in an order that says nothing
-        if before is not None and self.only_erases(fitted, answers, sources):
-            rows, table, erased = before.rows, self.table, np.concatenate([each.rows for each in answers])
+        if self.has_state and self.only_erases(fitted, answers, sources):
+            rows, table, erased = self.root.rows, self.table, np.concatenate([each.rows for each in answers])
         else:
             said = facts_of(fitted, network), words_of(fitted, sources)
             rows, table, erased = self.write_rows(fitted, state)
@@ -173,7 +172,8 @@ class Store(Folder):
         same_file = before is not None and rows.file == before.rows.file
         self.rows_to_erase = [*self.rows_to_erase, *frame.erased] if same_file else []
         table[erased] = np.zeros(1, table.dtype)[0]
-        self.root, self.table = states.state_after(before, self.token, fitted.key, [frame]), table
+        self.root, self.has_state = states.state_after(before, self.token, fitted.key, [frame]), True
+        self.table = table
         if said is not None:
             self.facts, self.words = said
         self.answers.extend(frame.answered())
@@ -190,44 +190,38 @@ class Store(Folder):
     def only_erases(self, fitted: Fitted, answers: Sequence[NewAnswer], sources: Sources) -> bool:
         """Whether rows are all that has changed."""
         return (
-            self.root is not None and self.kept is not None and bool(answers)
+            self.kept is not None and bool(answers)
             and sources == self.words.sources and self.keys() == self.root.files.keys
             and codec.only_erases(self.kept, fitted)
         )  # fmt: skip
 
     def keys(self) -> list[str]:
         """The public keys that receipts are signed with, this time and before."""
-        known = [] if self.root is None else self.root.files.keys
+        known = self.root.files.keys if self.has_state else []
         own = [] if self.signing is None else [self.signing.public.raw.hex()]
         return known + [key for key in own if key not in known[-1:]]
 
     def write_parts(self, fitted: Fitted, facts: Facts, words: Words) -> dict[str, str]:
         """Write the parts that are not in a file yet; the names and hashes of all."""
-        made: dict[str, Callable[[], bytes]] = {
-            SECRETS: lambda: codec.secret_bytes(fitted), HEADS: lambda: codec.heads_bytes(fitted, facts, words),
-        }  # fmt: skip
-        if self.kept is None or self.kept.extractor is not fitted.extractor:
-            made[EXTRACTOR] = lambda: codec.extractor_bytes(fitted)
+        made = {SECRETS: json_text(secrets_of(fitted)).encode(), HEADS: codec.heads_bytes(fitted, facts, words)}
         files = {}
-        for part in PARTS:
-            if part not in made:
-                assert self.root is not None
-                name = self.root.file_of(part)
-                files[name] = self.root.files.hashes[name]
-                continue
-            content = made[part]()
+        if self.kept is None or self.kept.extractor is not fitted.extractor:
+            made[EXTRACTOR] = codec.extractor_bytes(fitted)
+        else:
+            name = self.root.file_of(EXTRACTOR)
+            files[name] = self.root.files.hashes[name]
+        for part, content in made.items():
             digest = hashlib.sha256(content).hexdigest()
             name = name_of(part, self.token, digest[:16])
-            if self.root is None or self.root.files.hashes.get(name) != digest:
+            if not self.has_state or self.root.files.hashes.get(name) != digest:
                 write_atomically(self.folder / name, content, private=True, flush_name=False)
             files[name] = digest
         return files
 
     def write_rows(self, fitted: Fitted, state: int) -> tuple[Rows, Table, Ints]:
         """The table of records, and which of its rows are to be erased: in the file that is there, or in another."""
-        before = self.root
-        if before is not None and self.facts.layouts == fitted.layouts:
-            rows, alive = before.rows, fitted.records.alive[: before.rows.count]
+        if self.has_state and self.facts.layouts == fitted.layouts:
+            rows, alive = self.root.rows, fitted.records.alive[: self.root.rows.count]
             erased = np.flatnonzero((self.table["is"] > 0) & ~alive)
             if len(fitted.records.ids) == rows.count:
                 return rows, self.table, erased
@@ -244,7 +238,7 @@ class Store(Folder):
     @property
     def logged(self) -> int:
         """How many receipts are in the log for sure."""
-        known = 0 if self.root is None else self.root.last.logged
+        known = self.root.last.logged if self.has_state else 0
         return known if self.log is None else self.log.checkpoint.size
 
 

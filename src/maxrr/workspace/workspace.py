@@ -1,21 +1,21 @@
 """`Workspace`: a folder that holds a live model, and what only a folder has: receipts, dossiers, exports, copies."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 
 from maxrr.data import Dataset
-from maxrr.errors import NotHere, Refused, WorkspaceError
+from maxrr.errors import Refused, WorkspaceError
 from maxrr.evidence import PublicKey, SigningKey
 from maxrr.evidence.signing import require_signing_key
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import OwnTraining, TrainingFunction
-from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.actions import REFUSE
@@ -23,20 +23,47 @@ from maxrr.unlearning.fitting import check_parameters
 from maxrr.unlearning.forgetting import NamedRecords, NextState, execute
 from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import make_plan
+from maxrr.unlearning.record_kind import of_kind
 from maxrr.unlearning.requests import Technique, check_policy, look_up
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import KINDS, Fitted, forgotten_people, rows_of_kind
 from maxrr.unlearning.statements import HandedReceipt
-from maxrr.unlearning.tombstones import Layered
+from maxrr.unlearning.tombstones import Layered, on_receipt, subject_hmac
 from maxrr.workspace import codec, names
-from maxrr.workspace.backups import backup
-from maxrr.workspace.catching_up import later_receipts, said_so, without_newer
+from maxrr.workspace.copies import backup, later_receipts, said_so, without_newer
 from maxrr.workspace.dossiers import dossier_of
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
 from maxrr.workspace.exports import Export
 from maxrr.workspace.keeper import FolderKeeper, Records
-from maxrr.workspace.status import Status, exports_of, status_of
+from maxrr.workspace.status import Status, exports_of, handed_in, status_of
 from maxrr.workspace.store import Store
-from maxrr.workspace.traces import Trace, person_trace, record_trace
+
+FORGOTTEN, REPLACED, BEFORE = "forgotten", "replaced", "forgotten before"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a workspace knows of a record, or of a person.
+
+    Attributes
+    ----------
+    here : bool
+        Whether the record is here, or one about the person.
+    kind : {"core", "influential", "free"} or None
+        The kind of the record; None where it is not here, and for a person.
+    forgotten : bool
+        Whether the record was forgotten, or the last one about the person. Others about a person may have come since.
+    receipts : mapping of int to str
+        The receipts that name the record or person, by their numbers: by which it was "forgotten" or "replaced", or
+        asked for when it was "forgotten before". Empty where it was forgotten before the workspace was made.
+    time : str or None
+        When it was forgotten, by the last of these receipts that did so.
+    """
+
+    here: bool
+    kind: str | None
+    forgotten: bool
+    receipts: Mapping[int, str]
+    time: str | None
 
 
 class Ticket:
@@ -367,20 +394,19 @@ class Workspace:
             fitted = model._fitted
             later = later_receipts(keeper.store, Path(newer), keys)
             later.check_classes(fitted)
-            assert keeper.store.root is not None
             for note in later.exports:  # of which some are there where a catching up was refused afterwards
                 keeper.store.note(export=note)
                 keeper.store.root.exports.append(note)
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
             if not len(ids):
-                keeper.commit_answers(adopted, before)
+                keeper.commit_state(adopted, before)
                 return None
             plan = said_so(make_plan(adopted, look_up(adopted, ids, None, core_policy)), later)
             ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
 
             def commit(change: NextState) -> None:
-                keeper.commit_answers(change.after, [*before, *keeper.answers_of(change)])
+                keeper.commit_state(change.after, [*before, *keeper.answers_of(change)])
 
             return execute(ready, plan, commit, progress)
 
@@ -546,23 +572,20 @@ class Workspace:
             There is no such receipt.
         """
         with self._lock:
-            if not 1 <= number <= self._fitted.requests:
-                have = count(self._fitted.requests, "receipt")
-                raise NotHere(f"there is no receipt {number}: the workspace has {have}")
+            self._keeper.check_open()
             return HandedReceipt.from_bytes(self._store.receipt(number))
 
-    def receipts(self) -> Iterator[Receipt]:
-        """All receipts, from the first.
+    def receipts(self) -> list[Receipt]:
+        """All receipts.
 
-        Yields
-        ------
-        Receipt
-            The next one, read from the folder (from memory where it is open for reading only).
+        Returns
+        -------
+        list of Receipt
+            From the first, read from the folder (from memory where it is open for reading only).
         """
         with self._lock:
-            last = self._fitted.requests
-        for number in range(1, last + 1):
-            yield self.receipt(number).receipt
+            self._keeper.check_open()
+            return [handed.receipt for handed in handed_in(self._store)]
 
     def status(self) -> Status:
         """What is in the workspace.
@@ -638,3 +661,30 @@ def new_model(model: MaxRR) -> MaxRR:
         people = Layered({person: gone._replace(number=0) for person, gone in own.people.items()})
         found._state = replace(own, receipts=(), people=people)
     return found
+
+
+def record_trace(fitted: Fitted, receipts: Iterable[Receipt], id_: int | str) -> Trace:
+    """What is known of a record."""
+    ids, time, named = fitted.records.ids, None, dict[int, str]()
+    for receipt in receipts:
+        forgotten, replaced, before = (bool(mask[0]) for mask in on_receipt(fitted.key, receipt, [id_]))
+        if forgotten or replaced or before:
+            named[receipt.number] = FORGOTTEN if forgotten else REPLACED if replaced else BEFORE
+        if forgotten:
+            time = receipt.time
+    wanted: Any = of_kind(np.array([id_]), ids.dtype.kind == "U")
+    row = int(fitted.records.rows(wanted)[0]) if wanted.dtype.kind == ids.dtype.kind else -1
+    kind = next((kind for kind in KINDS if rows_of_kind(fitted, kind)[row]), None) if row >= 0 else None
+    gone = bool(fitted.tombstones.knows(fitted.key, np.array([id_]))[0])
+    return Trace(row >= 0, kind, gone, named, time)
+
+
+def person_trace(fitted: Fitted, receipts: Iterable[Receipt], subject: int | str) -> Trace:
+    """What is known of a person."""
+    hmac, records, time, named = subject_hmac(fitted.key, subject), fitted.records, None, dict[int, str]()
+    for receipt in receipts:
+        if hmac in (receipt.subject_tombstones or ()):
+            named[receipt.number], time = FORGOTTEN, receipt.time
+    people = () if records.subjects is None else records.subjects[records.alive].tolist()
+    here = str(subject) in set(map(str, people))
+    return Trace(here, None, bool(forgotten_people(fitted, [subject])[0]), named, time)

@@ -1,4 +1,6 @@
-"""A restored older copy catches up: it takes the receipts in the newer one's history, and forgets whom they name.
+"""Copies of a workspace: backups, and older ones that catch up with a newer one, or go on without it.
+
+A restored older copy takes the receipts in the newer one's history, and forgets whom they name.
 
 Receipts name records by HMACs of their ids under the workspace's key, which the copy has, too. So it finds the records
 that were forgotten or replaced after it was made. It takes their tombstones, so that those which it never had do not
@@ -15,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.errors import EvidenceError, WorkspaceError
-from maxrr.evidence import PublicKey
+from maxrr.evidence import Checkpoint, PublicKey
 from maxrr.evidence.log import LOG
+from maxrr.evidence.log_writer import restore_log
+from maxrr.files import flush_folder, write_atomically
 from maxrr.plain_text import count
 from maxrr.unlearning.actions import REFUSE, Action, Guarantee
 from maxrr.unlearning.commitment import class_hmac
@@ -27,13 +31,48 @@ from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
 from maxrr.workspace.errors import damaged
+from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Answer, Frame, History
-from maxrr.workspace.names import history_name, origin_of
-from maxrr.workspace.receipt_log import check_receipt_log, checked_receipts, keys_of
+from maxrr.workspace.names import history_name, make_private, origin_of
+from maxrr.workspace.receipt_log import check_receipt_log, checked_receipts, is_of_lost, keys_of
 from maxrr.workspace.seen import MOMENT
 from maxrr.workspace.store import NO_ROWS, NewAnswer, Store
 
 UNKNOWN = b"?" * 32  # of a record that never was here: nobody can tell its hashes
+
+
+def backup(folder: str | Path, to: str | Path) -> None:
+    """Copy a workspace as it was at one moment, beside whoever works in it. Nobody is kept out or waited for.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder of the workspace.
+    to : str or Path
+        The folder to make, or one that is empty.
+
+    Raises
+    ------
+    maxrr.errors.WorkspaceError
+        There is no workspace, a file of it is damaged, or the other folder holds something.
+    """
+    place = Path(to)
+    if place.is_dir() and any(place.iterdir()):
+        raise WorkspaceError(f"{place} holds other files: name a folder that is new or empty. Nothing was changed")
+    source = Folder(folder, read_only=True)
+    source.read_beside_others()
+    found = source.root
+    make_private(place)
+    files = {found.file_of(part): content for part, content in source.parts.items()}
+    for name, content in {**files, found.rows.file: source.content}.items():
+        write_atomically(place / name, bytes(content), private=True, flush_name=False)
+    logged = source.logged_before
+    if found.files.keys and logged is not None and not is_of_lost(found, logged):
+        checkpoint = Checkpoint.read(logged, found.origin, keys_of(found))
+        restore_log(place / LOG, checkpoint, [each.logged for each in source.answers])
+    flush_folder(place)
+    history = source.history.as_backup(datetime.now(UTC).isoformat(timespec="seconds"))
+    write_atomically(place / history_name(source.token), history, private=True)  # last: now it is a workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +128,7 @@ class Later:
 
 
 def said_so(plan: Plan, later: Later) -> Plan:
-    """The same plan, with a reason that says why it is made."""
+    """Say in the reason of a plan why it is made."""
     first, last = (later.receipts[place].receipt.number for place in (0, -1))
     these = f"receipt {first}" if first == last else f"receipts {first} to {last}"
     return replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")
@@ -115,7 +154,6 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
 
     `newer` is its folder, or its history.
     """
-    assert store.root is not None
     signs = store.root.files.keys
     own_key = [] if store.signing is None else [store.signing.public]
     trusted = [*keys_of(store.root), *own_key, *keys]
@@ -159,7 +197,6 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
 
 def history_of_copy(store: Store, newer: Path) -> tuple[History, list[Frame]]:
     """The history of a newer copy, as far as it was written under the key of this workspace."""
-    assert store.history is not None
     path = newer / history_name(store.token) if newer.is_dir() else newer
     if not path.exists():
         raise WorkspaceError(f"{path} is not there: name a newer copy of this workspace, or its history")
