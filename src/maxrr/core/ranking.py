@@ -7,6 +7,7 @@ engine each worker does all three for a run of its own.
 
 import io
 import operator
+import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -120,6 +121,7 @@ class Steps:
     through: int = 0  # by the other runs, in training
     done: int = 0  # of the other runs
     numbers: dict[str, float] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)  # runs tell how far they are from threads of their own
 
     def trained(self, what: str, done: int, total: int, **numbers: float) -> None:
         """Note how far training is. It is the `progress` of the training."""
@@ -140,9 +142,10 @@ class Steps:
         if self.progress is None:
             return
         each = self.records * (self.epochs + 1)
-        done = self.stored * each + self.through + self.done * self.records
-        solved = self.stored + self.done
-        self.progress(f"ranking by {self.runs} runs", done, self.runs * each, **self.numbers, solved=solved)
+        with self.lock:
+            done = self.stored * each + self.through + self.done * self.records
+            solved = self.stored + self.done
+            self.progress(f"ranking by {self.runs} runs", done, self.runs * each, **self.numbers, solved=solved)
 
 
 USUAL = Recipe()

@@ -29,7 +29,6 @@ from maxrr.svm.arrays import (
     to_numpy,
     wide,
 )  # fmt: skip
-from maxrr.svm.problem import Flags
 
 DENSE = (
     "pass a dense array, {}. If that does not fit into memory, reduce the columns first by something that has not seen "
@@ -163,7 +162,7 @@ def row_numbers(given: ArrayLike) -> Ints:
     return np.atleast_1d(array).astype(np.int64)
 
 
-def rows(given: ArrayLike, alive: Bools | Flags) -> Ints:
+def rows(given: ArrayLike, alive: Bools) -> Ints:
     """Row numbers of samples that are there, each once."""
     array = row_numbers(given)
     if len(array) == 1 and 0 <= array[0] < len(alive) and alive[array][0]:

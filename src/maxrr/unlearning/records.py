@@ -17,7 +17,7 @@ from maxrr.data.arrays import take
 from maxrr.data.hashes import content_hash, framed, identifier_bytes
 from maxrr.errors import DataError
 from maxrr.once import once
-from maxrr.svm.problem import Flags, changed
+from maxrr.svm.problem import changed, cleared
 from maxrr.unlearning.classes import Classes, without_name
 from maxrr.unlearning.tombstones import content_hashes
 
@@ -38,7 +38,7 @@ class Indexes:
     asks knows who is there.
     """
 
-    there: Flags  # rows that are not erased
+    there: Bools  # rows that are not erased
     owed: set[int] = field(default_factory=set)  # rows to be erased once they are gone
     made: dict[str, Index] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class HeldRecords:
     class_names: tuple[str, ...]
     hashes: Digests  # (n, 32), of the whole record
     contents: Digests  # (n, 32), of its values alone
-    there: Flags  # who is still there
+    there: Bools  # who is still there
     columns: tuple[str, ...] | None = None  # what the numbers of a record are called, in a table
     weights: NDArray[np.float64] | None = None  # how much each counts for the heads; None where all count the same
     indexes: Indexes = field(init=False)  # shared by all states of the same rows
@@ -75,19 +75,19 @@ class HeldRecords:
             np.array(dataset.labels), np.array(dataset.ids),
             None if dataset.subjects is None else np.array(dataset.subjects), dataset.class_names,
             np.array(dataset.record_hashes()), content_hashes(dataset),
-            Flags.all_set(len(dataset)), dataset.columns,
+            np.ones(len(dataset), dtype=bool), dataset.columns,
             None if dataset.weights is None else np.array(dataset.weights),
         )  # fmt: skip
 
     @property
     def alive(self) -> Bools:
-        """Which rows are of records that are there, as an array."""
-        return self.there.array()
+        """Which rows are of records that are there."""
+        return self.there
 
     @property
     def count(self) -> int:
         """How many records are there."""
-        return self.there.count
+        return int(np.count_nonzero(self.there))
 
     @once
     def _living_order(self) -> Ints:
@@ -122,7 +122,7 @@ class HeldRecords:
     def _rows_with(self, name: str, keys: list[Any]) -> Ints:
         """The rows of records that are there and hold one of these, sorted."""
         index, there = self._index(name), self.there
-        return np.array(sorted(row for key in keys for row in index.get(key, ()) if there.at(row)), dtype=np.int64)
+        return np.array(sorted(row for key in keys for row in index.get(key, ()) if there[row]), dtype=np.int64)
 
     def rows(self, ids: Ids) -> Ints:
         """Where the records with these ids stand, −1 for those that are not here."""
@@ -132,7 +132,7 @@ class HeldRecords:
         index, there = self._index(IDS), self.there
         for place, id_ in enumerate(ids.tolist()):
             for row in index.get(id_, ()):
-                if there.at(row):
+                if there[row]:
                     found[place] = row
         return found
 
@@ -206,7 +206,7 @@ class HeldRecords:
 
     def without(self, rows: Ints) -> "HeldRecords":
         """The same without these. `erase` overwrites them, for this one too, once the result is taken over."""
-        lighter = changed(self, there=self.there.without(rows))
+        lighter = changed(self, there=cleared(self.there, rows))
         lighter.__dict__["counts"] = self.counts_without(rows)
         return lighter
 
@@ -242,7 +242,7 @@ class HeldRecords:
         weights = None
         if self.weights is not None and more.weights is not None:
             weights = np.concatenate([self.weights, more.weights])
-        there = Flags(np.concatenate([self.alive, more.alive]))
+        there = np.concatenate([self.there, more.there])
         found = HeldRecords(
             inputs, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
             np.concatenate([self.ids, more.ids]), subjects, self.class_names,
@@ -292,17 +292,17 @@ class HeldRecords:
 
     def gone(self) -> Ints:
         """The rows of records that are gone and not erased yet, sorted."""
-        return np.array(sorted(row for row in self.indexes.owed if not self.there.at(row)), dtype=np.int64)
+        return np.array(sorted(row for row in self.indexes.owed if not self.there[row]), dtype=np.int64)
 
     def erase(self) -> None:
         """Overwrite everything that is left of these."""
         gone = self.gone()
         if not len(gone):
             return
-        self.indexes.there = self.indexes.there.without(gone)
+        self.indexes.there = cleared(self.indexes.there, gone)
         for name, index in self.indexes.made.items():
             for key in set(self._keys(name, gone)) & index.keys():
-                left = [row for row in index.pop(key) if self.indexes.there.at(row)]
+                left = [row for row in index.pop(key) if self.indexes.there[row]]
                 if left:
                     index[key] = left
         for array in (self.inputs, self.labels, self.hashes, self.contents, self.weights):

@@ -22,7 +22,6 @@ from maxrr.nets.naming import name_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
-from maxrr.svm.problem import Flags
 from maxrr.unlearning import codec
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.extractors import stored_extractor, weights_of
@@ -203,6 +202,6 @@ def records_of(facts: Facts, words: Words, table: Table) -> HeldRecords:
     return HeldRecords(
         None, from_facts(facts.dtype), facts.shape, table["label"].astype(np.int64), np.array(table["id"]),
         subjects, words.class_names, np.array(table["record"]), np.array(table["content"]),
-        Flags((table["is"] & ALIVE) > 0), words.columns,
+        (table["is"] & ALIVE) > 0, words.columns,
         np.array(table["weight"]) if "weight" in names else None,
     )  # fmt: skip
