@@ -183,13 +183,16 @@ def test_other_records_than_those_that_were_fitted(shell: Shell, digits: Path, v
 
 
 @pytest.mark.parametrize("command", ["plan", "unlearn", "status"])
-def test_a_workspace_in_use_or_missing(shell: Shell, digits: Path, command: str) -> None:
+def test_a_workspace_in_use_or_missing(
+    shell: Shell, digits: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr("maxrr.cli.workspaces.WAIT", 0.0)
     asked = () if command == "status" else ("--ids", 3)
     with Workspace.open(digits):
         if command == "unlearn":
-            assert "another process" in shell(command, digits, *asked, "--wait", 0, code=1).err
+            assert "another process" in shell(command, digits, *asked, code=1).err
         else:  # who only reads waits for nobody
-            shell(command, digits, *asked, "--wait", 0)
+            shell(command, digits, *asked)
     assert "is not a workspace" in shell(command, digits / "nowhere", *asked, code=1).err
     assert "is not a workspace" in shell(command, history_in(digits), *asked, code=1).err
 
