@@ -122,9 +122,9 @@ def test_erased_samples_leave_no_trace():
     model = LinearSVM().fit(torch.tensor(problem.X[old]), problem.y[old])
     model.forget(np.arange(0, 40, 3))
     model.insert(torch.tensor(problem.X[new[:3]]), problem.y[new[:3]])
-    assert model._work.cold_solves == 1
+    assert model._work.cold_solves == 2  # the new class, and the one that shared a head before
     model.insert(torch.tensor(problem.X[new[3:]]), problem.y[new[3:]])
-    assert model._work.cold_solves > 1  # where many samples change, a device is as fast from scratch
+    assert model._work.cold_solves > 2  # where many samples change, a device is as fast from scratch
     rows = np.concatenate([np.delete(old, np.arange(0, 40, 3)), new])
     assert_equal(model, problem.fit_on(rows), problem.X)
 
