@@ -36,7 +36,7 @@ def key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fitted_digits(tmp_path_factory: pytest.TempPathFactory, key_file: Path) -> Path:
     """A workspace with records of every kind, which nobody may change."""
     folder = tmp_path_factory.mktemp("digits") / "ws"
-    options = ("--core", "hash:0.4", "--core-key-file", key_file, "--epochs", EPOCHS)
+    options = ("--core", f"hash:0.4:{key_file}", "--epochs", EPOCHS)
     Shell()("fit", "digits", "--out", folder, *options)
     return folder
 
@@ -53,15 +53,14 @@ def visits_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("table") / "visits.csv"
     lines = [f"v{row},p{row // 3},{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
     path.write_text("\n".join(["visit,person,state,age,weight", *lines]))
+    Shell()("data", "prepare", path, "--label", "state", "--id", "visit", "--subject", "person", "--split-by", "id")
     return path
 
 
 @pytest.fixture(scope="session")
 def fitted_visits(tmp_path_factory: pytest.TempPathFactory, visits_csv: Path) -> Path:
     folder = tmp_path_factory.mktemp("visits") / "ws"
-    columns = ("--label", "state", "--id", "visit", "--subject", "person")
-    options = ("--core", "full", "--epochs", 2, "--split-by", "id")
-    Shell()("fit", visits_csv, *columns, *options, "--out", folder)
+    Shell()("fit", visits_csv, "--core", "full", "--epochs", 2, "--out", folder)
     return folder
 
 

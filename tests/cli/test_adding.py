@@ -29,10 +29,6 @@ def monday(tmp_path: Path) -> Path:
     return path
 
 
-def columns() -> tuple[str, ...]:
-    return ("--label", "state", "--id", "visit", "--subject", "person", "--split-by", "id")
-
-
 def test_all_records_of_a_source_are_added(shell: Shell, visits: Path, monday: Path) -> None:
     before = shell("status", visits, "--json").json
     planned = shell("add", visits, monday, "--plan", "--json").json
@@ -45,14 +41,14 @@ def test_all_records_of_a_source_are_added(shell: Shell, visits: Path, monday: P
     assert "12 records are added" in shown
     after = shell("status", visits, "--json").json
     assert (after["records"], after["waiting_for_fit"]) == (before["records"] + 12, 12)
-    assert [each["name"] for each in after["sources"][1:]] == [str(monday)]
+    assert [each["source"] for each in after["sources"][1:]] == [str(monday)]
     told = shell("status", visits).out
     assert "12 added records become core by `maxrr refit" in " ".join(told.split())
     assert "+12" in told
     shown = shell("receipt", "show", receipt_file(visits, 1)).out
     assert "12 records are added: the heads become" in shown
     assert "records added." not in shown  # which says it twice
-    shell("receipt", "verify", receipt_file(visits, 1), "--workspace", visits)
+    shell("verify", receipt_file(visits, 1), "--against", visits)
     again = shell("add", visits, monday, "--yes", code=1)
     assert "12 of the record ids are in the model already" in again.err
 
@@ -66,12 +62,11 @@ def test_what_is_trained_again_reads_every_source(shell: Shell, visits: Path, mo
     assert shell("replay", visits, 2, "--json").json["outcome"] == "identical"
     # A bundle elsewhere is replayed with both files, in whichever way they are brought.
     with Workspace.open(visits, read_only=True) as workspace:
-        first = workspace.source["name"]
+        first = workspace.source["source"]
     shell("bundle", visits, tmp_path / "bundle")
-    brought = ("--bundle", tmp_path / "bundle", "--data", first, "--data", monday, *columns())
-    shell("replay", "--receipt", receipt_file(visits, 2), *brought)
-    missing = ("--bundle", tmp_path / "bundle", "--data", first, *columns())
-    assert "12 of the" in shell("replay", "--receipt", receipt_file(visits, 2), *missing, code=1).err
+    brought = ("replay", tmp_path / "bundle", receipt_file(visits, 2), "--source", first)
+    shell(*brought, "--source", monday)
+    assert "12 of the" in shell(*brought, code=1).err
     # All of it in one file, and the added ones among those that a fit would set aside.
     whole = tmp_path / "whole.csv"
     whole.write_text("\n".join([HEADER, *lines_of(range(72))]))
@@ -99,23 +94,22 @@ def test_a_new_class_leaves_the_network_that_was_trained_as_it_was(
     worse = [f"v{row},p{row // 3},worse,{row / 100 - 9},{row % 7 - 20}" for row in range(60, 72)]
     (tmp_path / "new.csv").write_text("\n".join([HEADER, *worse]))
     (tmp_path / "whole.csv").write_text("\n".join([HEADER, *lines_of(range(60)), *worse]))
-    mine = ("--network", maker)
-    how = ("--core", "hash:0.5", "--epochs", "2", *columns(), *mine)
-    shell("fit", visits_csv, *how, "--out", "ws")
-    shell("add", "ws", "new.csv", *mine, "--yes")
-    assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
-    shell("bundle", "ws", "model.bundle", *mine)
+    monkeypatch.setenv("MAXRR_NETWORK", maker)
+    shell("fit", visits_csv, "--core", "hash:0.5", "--epochs", "2", "--out", "ws")
+    shell("add", "ws", "new.csv", "--yes")
+    assert shell("replay", "ws", 1, "--json").json["outcome"] == "identical"
+    shell("bundle", "ws", "model.bundle")
     named = network_in("model.bundle")
     assert (named.maker, named.arguments[1]) == (maker, 2)
-    brought = ("--bundle", "model.bundle", "--data", visits_csv, "--data", "new.csv", *columns(), *mine)
-    found = shell("replay", "--receipt", receipt_file(tmp_path / "ws", 1), *brought, "--json").json
+    brought = ("--source", visits_csv, "--source", "new.csv")
+    found = shell("replay", "model.bundle", receipt_file(tmp_path / "ws", 1), *brought, "--json").json
     assert found["outcome"] == "identical"
     with Workspace.open("ws", network=NamedNetwork(maker, ((2,), 3)), read_only=True) as workspace:
         assert workspace.model.network.arguments[1] == 2
     core = kinds(tmp_path / "ws")["core"][0]
-    shell("unlearn", "ws", "--ids", core, "--policy", "retrain", *mine, "--yes")
-    assert shell("replay", "ws", 2, *mine, "--json").json["outcome"] == "identical"
-    shell("refit", "ws", *mine)
+    shell("unlearn", "ws", "--ids", core, "--policy", "retrain", "--yes")
+    assert shell("replay", "ws", 2, "--json").json["outcome"] == "identical"
+    shell("refit", "ws")
     with Workspace.open("ws", network=NamedNetwork(maker), read_only=True) as workspace:
         model = workspace.model
         assert model.network.arguments[1] == 3
@@ -133,8 +127,8 @@ def test_added_columns_may_be_in_another_order(shell: Shell, visits: Path, visit
     shell("add", visits, tuesday, "--yes")
     shell("unlearn", visits, "--ids", "v60", "--yes")
     shell("bundle", visits, tmp_path / "bundle")
-    brought = ("--bundle", tmp_path / "bundle", "--data", visits_csv, "--data", tuesday, *columns())
-    for how in ((visits, 2), ("--receipt", receipt_file(visits, 2), *brought)):
+    brought = ("--source", visits_csv, "--source", tuesday)
+    for how in ((visits, 2), (tmp_path / "bundle", receipt_file(visits, 2), *brought)):
         assert shell("replay", *how, "--json").json["outcome"] == "identical"
 
 
@@ -154,8 +148,7 @@ def test_a_refit_takes_in_what_waited_and_leaves_out_what_was_forgotten(
     everyone = visits_csv.read_text().splitlines()[1:] + lines_of(range(60, 72))
     (tmp_path / "left.csv").write_text("\n".join([HEADER, *(line for line in everyone if line.split(",")[0] in left)]))
     with Workspace.open(visits) as workspace:
-        names = dict(zip(("label", "id", "subject"), columns()[1:6:2], strict=True))
-        records, _ = load(tmp_path / "left.csv", **names, whole=True)
+        records, _ = load(tmp_path / "left.csv", label="state", id="visit", subject="person", whole=True)
         model = workspace.model
         assert model.content_hash_ == records.content_hash()
         assert clone(model).fit(records).model_hash_ == model.model_hash_
@@ -204,10 +197,7 @@ def test_somebody_forgotten_is_known_and_on_the_receipt(shell: Shell, visits: Pa
     assert f"'{person}' was forgotten on 20" in again.err
     assert "(receipt 1)" in again.err
     assert "no record is about 'p999'" in shell("plan", visits, "--subject", "p999", code=3).err
-    shell("receipt", "verify", receipt, "--workspace", visits, "--subject", person)
-    other = shell("receipt", "verify", receipt, "--workspace", visits, "--subject", "p999", code=4)
-    assert "the person is not on the receipt" in other.out
-    assert "--subject needs --workspace" in shell("receipt", "verify", receipt, "--subject", person, code=2).err
+    shell("verify", receipt, "--against", visits)
     assert "No record is left about 1 person." in shell("receipt", "show", receipt).out
     assert "the subject id of 1 person of whom no record is left" in shell("status", visits).out
 
@@ -219,10 +209,9 @@ def test_sources_that_moved_are_read_as_each_of_them_was(
     """Not all of them as the first."""
     friday, folder = tmp_path / "friday.csv", tmp_path / "elsewhere"
     friday.write_text("\n".join(["visit,person,diagnosis,age,weight", *lines_of(range(60, 72))]))
-    shell("add", visits, friday, "--label", "diagnosis", "--yes")
+    shell("data", "prepare", friday, "--label", "diagnosis", "--id", "visit", "--subject", "person")
+    shell("add", visits, friday, "--yes")
     folder.mkdir()
     friday.rename(folder / "moved.csv")
     both = ("--source", visits_csv, "--source", folder / "moved.csv")
     assert shell("replay", visits, 1, *both, "--json").json["outcome"] == "identical"
-    one = shell("replay", visits, 1, "--source", visits_csv, code=1)
-    assert f"give one --source for each, in this order: {visits_csv}, {friday}" in " ".join(one.err.split())

@@ -102,7 +102,7 @@ def test_old_bytes_that_could_not_be_erased(
     np.save(tmp_path / "new.npy", np.zeros((1, 8, 8)))
     words = {
         "unlearn": ("unlearn", digits, "--ids", one, "--yes"),
-        "replace": ("replace", digits, one, "--npy", tmp_path / "new.npy", "--yes"),
+        "replace": ("replace", digits, one, tmp_path / "new.npy", "--yes"),
         "fit": ("fit", "digits", "--core", "full", "--epochs", 1, "--out", digits),
     }[verb]
     with monkeypatch.context() as patch:
@@ -124,7 +124,7 @@ def test_an_interruption_of_the_answer(shell: Shell, digits: Path, monkeypatch: 
 
     one = kinds(digits)["free"][0]
     with monkeypatch.context() as patch:
-        patch.setattr("maxrr.cli.unlearn.answer", interrupt)
+        patch.setattr("maxrr.cli.outcome.tell", interrupt)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
     assert "carried out" in ended.err
     assert "the interruption came too late to stop it" in ended.err

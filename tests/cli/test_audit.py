@@ -63,7 +63,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, audited: AuditReport) -> list[dict[st
 def audited(fitted_visits: Path) -> AuditReport:
     """The answer of a real audit, of which tests change parts."""
     with Workspace.open(fitted_visits, read_only=True) as workspace:
-        training, test = load(workspace.source["name"], label="state", id="visit", subject="person", split_by="id")
+        training, test = load(**workspace.source)
         model = as_in_memory(workspace, training)
     receipt = model.unlearn(list(GONE), core_policy="keep-extractor")
     return maxrr.audit.audit(model, receipt, training.select(list(GONE)), test, shadows=8)
@@ -319,16 +319,16 @@ def test_a_page_is_drawn_again_from_its_json(shell: Shell, answered: Path) -> No
     shell("audit", answered, 1, *FEW, code=5)
     first = Path("audit-1.html").read_bytes()
     Path("audit-1.html").unlink()
-    assert "Wrote audit-1.html" in shell("page", "audit-1.json").out
+    assert "Wrote audit-1.html" in shell("audit", "audit-1.json", "--page").out
     assert Path("audit-1.html").read_bytes() == first
-    shell("page", "audit-1.json", "--out", "again.html")
+    shell("audit", "audit-1.json", "--page", "--out", "again.html")
     assert Path("again.html").read_bytes() == first
     Path("mine.html").write_text("mine")
-    assert "not the page of an audit" in shell("page", "audit-1.json", "--out", "mine.html", code=1).err
+    assert "not the page of an audit" in shell("audit", "audit-1.json", "--page", "--out", "mine.html", code=1).err
     Path("other.json").write_text('{"version": 3}')
-    assert "other.json is not a report that `maxrr audit` wrote" in shell("page", "other.json", code=1).err
+    assert "other.json is not a report that `maxrr audit` wrote" in shell("audit", "other.json", "--page", code=1).err
     changed = Path("audit-1.json").read_text().replace('"lira"', '"nothing"')
     Path("other.json").write_text(changed)
-    assert "other.json is not a report that `maxrr audit` wrote" in shell("page", "other.json", code=1).err
-    assert "No such file" in shell("page", "nothing.json", code=1).err
-    assert "names a page" in shell("page", "audit-1.json", "--out", "page.txt", code=2).err
+    assert "other.json is not a report that `maxrr audit` wrote" in shell("audit", "other.json", "--page", code=1).err
+    assert "No such file" in shell("audit", "nothing.json", "--page", code=1).err
+    assert "names a page" in shell("audit", "audit-1.json", "--page", "--out", "page.txt", code=2).err

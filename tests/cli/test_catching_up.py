@@ -1,4 +1,4 @@
-"""`maxrr workspace catch-up`: a copy from a backup, through the command line."""
+"""`maxrr catch-up`: a copy from a backup, through the command line."""
 
 import shutil
 from pathlib import Path
@@ -16,33 +16,34 @@ def test_a_restored_copy_forgets_what_was_forgotten_since(shell: Shell, digits: 
     backup = Path(shutil.copytree(digits, tmp_path / "backup"))
     gone = kinds(digits)["free"][:2]
     shell("unlearn", digits, "--ids", ",".join(map(str, gone)), "--yes")
-    ended = shell("workspace", "catch-up", backup, "--from", digits)
+    ended = shell("catch-up", backup, "--from", digits)
     assert "catches up with receipt 1" in " ".join(ended.out.split())
     assert f"Go on with {backup}, and no longer with {digits}" in " ".join(ended.out.split())
     assert shell("status", backup, "--json").json["requests"] == 2
     assert not set(gone) & {id_ for ids in kinds(backup).values() for id_ in ids}
-    assert "is not newer" in shell("workspace", "catch-up", backup, "--from", digits, code=1).err
+    assert "is not newer" in shell("catch-up", backup, "--from", digits, code=1).err
 
 
 def test_what_to_say_about_core_records(shell: Shell, digits: Path, tmp_path: Path) -> None:
     backup = Path(shutil.copytree(digits, tmp_path / "backup"))
     shell("unlearn", digits, "--ids", kinds(digits)["core"][0], "--policy", "keep-extractor", "--yes")
-    words = " ".join(shell("workspace", "catch-up", backup, "--from", digits, code=3).err.split())
+    words = " ".join(shell("catch-up", backup, "--from", digits, code=3).err.split())
     assert "--policy retrain is exact-retrain" in words
     assert "core_policy" not in words
-    shell("workspace", "catch-up", backup, "--from", digits, "--policy", "keep-extractor", "--json")
-    assert "is not there" in shell("workspace", "catch-up", backup, "--from", tmp_path / "nowhere", code=1).err
+    shell("catch-up", backup, "--from", digits, "--policy", "keep-extractor", "--json")
+    assert "is not there" in shell("catch-up", backup, "--from", tmp_path / "nowhere", code=1).err
 
 
 @pytest.fixture
-def restored(shell: Shell, digits: Path, tmp_path: Path) -> Path:
+def restored(shell: Shell, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A backup that signs, put back after two requests of which it knows the first. The newer copy is beside it."""
     make_key(tmp_path / "key.pem")
+    monkeypatch.setenv("MAXRR_SIGNING_KEY", (tmp_path / "key.pem").read_text())
     free = kinds(digits)["free"]
-    shell("unlearn", digits, "--ids", free[0], "--key", tmp_path / "key.pem", "--yes")
+    shell("unlearn", digits, "--ids", free[0], "--yes")
     shell("receipt", "for", digits, 1, "--id", free[0], "--out", tmp_path / "before.html")
     shutil.copytree(digits, tmp_path / "backup")
-    shell("unlearn", digits, "--ids", free[1], "--key", tmp_path / "key.pem", "--yes")
+    shell("unlearn", digits, "--ids", free[1], "--yes")
     shutil.copy(digits / "log" / "checkpoint", tmp_path / "kept")
     digits.rename(tmp_path / "newer")
     return Path(shutil.copytree(tmp_path / "backup", digits))
@@ -56,16 +57,15 @@ def test_every_command_that_would_go_on_refuses(shell: Shell, restored: Path, tm
     core, one = kinds(restored)["core"][0], kinds(restored)["free"][0]
     np.save(tmp_path / "new.npy", np.zeros((1, 8, 8), dtype=np.float32))
     before, beside = contents(restored), set(tmp_path.iterdir())
-    key = ("--key", tmp_path / "key.pem")
     for command in (
-        ("unlearn", restored, "--ids", one, "--yes", *key),
-        ("unlearn", restored, "--ids", core, "--policy", "retrain", "--yes", *key),
-        ("replace", restored, one, "--npy", tmp_path / "new.npy", "--yes", *key),
-        ("add", restored, "digits", "--yes", *key),
-        ("refit", restored, *key),
-        ("fit", "digits", "--out", restored, "--core", "hash:0.4", *key),
+        ("unlearn", restored, "--ids", one, "--yes"),
+        ("unlearn", restored, "--ids", core, "--policy", "retrain", "--yes"),
+        ("replace", restored, one, tmp_path / "new.npy", "--yes"),
+        ("add", restored, "digits", "--yes"),
+        ("refit", restored),
+        ("fit", "digits", "--out", restored, "--core", "hash:0.4"),
         ("export", restored, tmp_path / "model.onnx"),
-        ("export", restored, "--serving", tmp_path / "model", "--form", "torch"),
+        ("export", restored, tmp_path / "model", "--form", "torch"),
         ("revocations", restored, "--out", tmp_path / "revoked.json"),
         ("bundle", restored, f"{tmp_path}/bundle/"),
     ):
@@ -78,13 +78,13 @@ def test_every_command_that_would_go_on_refuses(shell: Shell, restored: Path, tm
 
 
 def test_a_loss_is_accepted_and_stands_on_what_follows(shell: Shell, restored: Path, tmp_path: Path) -> None:
-    key, operator = ("--key", tmp_path / "key.pem"), ("--key", tmp_path / "key.pub")
-    shell("workspace", "catch-up", restored, *key, code=2)
-    shell("workspace", "catch-up", restored, "--from", tmp_path / "newer", "--accept-loss", "why", *key, code=2)
-    shown = shell("workspace", "catch-up", restored, "--accept-loss", "the disk is broken", *key)
+    operator = ("--key", tmp_path / "key.pub")
+    shell("catch-up", restored, code=2)
+    shell("catch-up", restored, "--from", tmp_path / "newer", "--accept-loss", "why", code=2)
+    shown = shell("catch-up", restored, "--accept-loss", "the disk is broken")
     assert "no longer with the lost copy" in " ".join(shown.out.split())
     one = kinds(restored)["free"][0]
-    shell("unlearn", restored, "--ids", one, "--yes", *key)
+    shell("unlearn", restored, "--ids", one, "--yes")
     receipt = shell("receipt", "show", receipt_file(restored, 3), "--json").json
     assert [(loss["reason"], loss["entries"], loss["kept"]) for loss in receipt["losses"]] == [
         ("the disk is broken", 2, 1)
@@ -95,14 +95,13 @@ def test_a_loss_is_accepted_and_stands_on_what_follows(shell: Shell, restored: P
     assert "the disk is broken" in (tmp_path / "after.html").read_text()
     words = shell("receipt", "show", receipt_file(restored, 3)).out
     assert "the disk is broken" in " ".join(words.split())
-    said = shell("log", "verify", restored, *operator, "--json").json
-    assert (said["receipts"], said["signed"]) == (3, 3)
+    assert shell("verify", restored, *operator, "--json").json["entries"] == 3
     shell("verify", tmp_path / "before.html", *operator)
-    assert "of another log" in shell("verify", tmp_path / "before.html", "--log", restored, *operator, code=4).out
+    assert "of another log" in shell("verify", tmp_path / "before.html", "--against", restored, *operator, code=4).out
     (aside,) = restored.glob("log-before-*")
-    shell("verify", tmp_path / "before.html", "--log", aside, *operator)
-    ended = " ".join(shell("log", "consistency", tmp_path / "kept", restored, *operator, code=4).err.split())
-    assert "these are two logs" in ended
+    shell("verify", tmp_path / "before.html", "--against", aside, *operator)
+    ended = shell("verify", restored, "--against", tmp_path / "kept", *operator, code=4)
+    assert "these are two logs" in " ".join(ended.out.split())
     shell("replay", restored, 3)
-    shell("unlearn", tmp_path / "newer", "--ids", one, "--yes", *key, code=3)
-    shell("workspace", "catch-up", tmp_path / "newer", "--from", restored, *key, code=1)
+    shell("unlearn", tmp_path / "newer", "--ids", one, "--yes", code=3)
+    shell("catch-up", tmp_path / "newer", "--from", restored, code=1)

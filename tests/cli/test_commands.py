@@ -32,7 +32,7 @@ def test_everything_has_help(shell: Shell, path: tuple[str, ...], monkeypatch: p
         ("plan", "WORKSPACE"),
         ("fit digits", "--out"),
         ("fit digits --out ws --epochs many", "--epochs"),
-        ("fit digits --out ws --batch 3", "--batch"),  # no abbreviations: a later option would make them ambiguous
+        ("fit digits --out ws --epoch 3", "--epoch"),  # no abbreviations: a later option would make them ambiguous
         ("fit digits --out ws --unknown", "--unknown"),
         ("plan ws --policy forget", "--policy"),
         ("status ws more", "more"),
@@ -55,13 +55,14 @@ def test_a_group_alone_shows_its_help(shell: Shell, path: tuple[str, ...]) -> No
 
 def test_help_shows_defaults_and_what_is_required(shell: Shell) -> None:
     shown = shell("fit", "--help").out
-    assert [word for word in ("[default: 64]", "[required]") if word not in shown] == []
+    assert [word for word in ("[default: 1.0]", "[required]") if word not in shown] == []
 
 
 def test_words_become_values(shell: Shell, tmp_path: Path) -> None:
     """Options may stand before arguments and have an equals sign; a flag is on where it is named."""
     (tmp_path / "a.csv").write_text("id,class,x\n" + "\n".join(f"{row},{row % 2},{row}" for row in range(40)))
-    found = shell("data", "describe", "--label=class", "--json", tmp_path / "a.csv").json
+    shell("data", "prepare", "--label=class", tmp_path / "a.csv")
+    found = shell("data", "describe", "--json", tmp_path / "a.csv").json
     assert sum(found["records"]) == 40
 
 

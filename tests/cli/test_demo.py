@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +11,6 @@ import pytest
 
 from maxrr.cli import app, demo
 from maxrr.data import Dataset
-from maxrr.progress import Progress
 from maxrr.report import Story, is_report
 from maxrr.unlearning import MaxRR, replaying
 from maxrr.workspace import Workspace
@@ -45,18 +43,18 @@ def written(folder: Path, but: str = "") -> list[str]:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """A demo for programs in this process, with less training than people see: `make package` runs theirs."""
+    """A demo in this process, with less training than people see: `make package` runs theirs."""
     happen, stories, folder = demo.happen, [], tmp_path_factory.mktemp("ran") / "new" / "demo"
 
-    def noted(folder: Path, progress: Progress) -> Story:
-        stories.append(happen(folder, progress))
+    def noted(folder: Path) -> Story:
+        stories.append(happen(folder))
         return stories[0]
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()) as shown:
         patch.setattr(demo, "EPOCHS", 20)
         patch.setattr(demo, "happen", noted)
         patch.setattr(replaying, "call_in_fresh_process", lambda function, *arguments, **_: function(*arguments))
-        code, out = ask("--json", "--out", str(folder))
+        code, out = ask("--out", str(folder))
     assert code == 0
     return Ran(stories[0], folder, out, shown.getvalue())
 
@@ -72,26 +70,24 @@ def story(ran: Ran) -> Iterator[Story]:
 @pytest.fixture
 def told(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
     """The command tells this story instead of making one."""
-    monkeypatch.setattr(demo, "happen", lambda folder, progress: story)
+    monkeypatch.setattr(demo, "happen", lambda folder: story)
     return story
 
 
-def test_what_programs_read(ran: Ran) -> None:
-    facts = json.loads(ran.out)
-    assert sum(facts["records"].values()) == 1420
-    assert min(facts["records"].values()) > 100
-    assert [request["guarantee"] for request in facts["requests"]] == GUARANTEES
-    assert [request["model_after"] == request["model_trained_again"] for request in facts["requests"]] == [True] * 3
-    assert (facts["same_bytes"], facts["replay"]) == (True, "identical")
-    assert facts["accuracy"] > 0.9
+def test_what_is_left_of_it(ran: Ran) -> None:
+    kinds = [int(members.sum()) for members in ran.story.kinds.values()]
+    assert sum(kinds) == 1420
+    assert min(kinds) > 100
+    assert ran.story.accuracy > 0.9
     assert written(ran.folder, but="ws") == FILES
     with Workspace.open(ran.folder / "ws", read_only=True) as workspace:
-        assert (workspace.status().forgotten, workspace.model.model_hash_) == (36, facts["requests"][-1]["model_after"])
+        assert (workspace.status().forgotten, workspace.model.model_hash_) == (36, ran.story.requests[-1].model)
         receipts = list(workspace.receipts())
     assert "training again without 12 free" in ran.err
-    for request in facts["requests"]:
-        assert receipts[request["receipt"] - 1].guarantee == request["guarantee"]
-        assert request["model_after"][:12] in Path(facts["report"]).read_text(encoding="utf-8")
+    page = (ran.folder / "report.html").read_text(encoding="utf-8")
+    for request in ran.story.requests:
+        assert receipts[request.receipt.number - 1].guarantee == request.receipt.guarantee
+        assert request.model[:12] in page
 
 
 def test_it_ends_in_the_same_bytes_after_every_request(story: Story) -> None:
@@ -149,7 +145,7 @@ def test_it_writes_over_its_own_files_and_no_others(tmp_path: Path) -> None:
 def test_a_file_of_somebody_else_is_refused_before_any_work(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "happen", lambda folder, progress: pytest.fail("it began to work"))
+    monkeypatch.setattr(demo, "happen", lambda folder: pytest.fail("it began to work"))
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_bytes(b"\xff mine")
     assert ask("--out", str(tmp_path)) == (1, "")
@@ -157,28 +153,20 @@ def test_a_file_of_somebody_else_is_refused_before_any_work(
     assert (tmp_path / file).read_bytes() == b"\xff mine"
 
 
-@pytest.mark.parametrize("how", [(), ("--json",)], ids=["people", "programs"])
-def test_other_bytes_are_an_error(
-    how: tuple[str, ...], story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_other_bytes_are_an_error(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     differing = replace(story.requests[1], retrained="0" * 64)
     other = replace(story, requests=(story.requests[0], differing, story.requests[2]))
-    monkeypatch.setattr(demo, "happen", lambda folder, progress: other)
-    code, shown = ask("--out", str(tmp_path), *how)
+    monkeypatch.setattr(demo, "happen", lambda folder: other)
+    code, shown = ask("--out", str(tmp_path))
     assert code == 4
-    if how:
-        facts = json.loads(shown)
-        assert [request["same_bytes"] for request in facts["requests"]] == [True, False, True]
-        assert facts["same_bytes"] is False
-    else:
-        assert [line.split()[-1] for line in shown.splitlines() if line.startswith("12 ")] == ["yes", "no", "yes"]
-        assert "After 1 of 3 requests the bytes are not those of training again." in shown
+    assert [line.split()[-1] for line in shown.splitlines() if line.startswith("12 ")] == ["yes", "no", "yes"]
+    assert "After 1 of 3 requests the bytes are not those of training again." in shown
     assert "but the bytes differ" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_failed_proof_is_an_error(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replayed = replace(story.replay, outcome="different")
-    monkeypatch.setattr(demo, "happen", lambda folder, progress: replace(story, replay=replayed))
+    monkeypatch.setattr(demo, "happen", lambda folder: replace(story, replay=replayed))
     code, shown = ask("--out", str(tmp_path))
     assert code == 4
     assert "says of the last: different." in shown
@@ -198,7 +186,7 @@ def test_a_model_trained_otherwise_has_other_bytes(
 
     monkeypatch.setattr(demo, "model_of", careless)
     monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda receipt, bundle, dataset: story.replay)
-    other = demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
+    other = demo.happen(tmp_path / "ws")
     assert trained_on == [1420, 1408, 1396, 1384]
     assert [request.same_bytes for request in other.requests] == [True, False, True]
     assert not other.same_bytes
@@ -211,6 +199,6 @@ def test_the_workspace_of_an_earlier_demo_makes_room(
     monkeypatch.setattr(demo, "EPOCHS", 4)
     monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda receipt, bundle, dataset: ran.story.replay)
     demo.check_free(tmp_path)
-    demo.happen(tmp_path / "ws", lambda what, done, total, **numbers: None)
+    demo.happen(tmp_path / "ws")
     with Workspace.open(tmp_path / "ws") as workspace:
         assert (workspace.status().requests, workspace.model.model_hash_ == ran.story.requests[-1].model) == (3, False)

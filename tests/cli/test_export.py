@@ -35,7 +35,7 @@ def test_export_without_its_packages(
 def test_a_folder_from_export_to_revocation(shell: Shell, digits: Path, tmp_path: Path) -> None:
     _, test = load("digits")
     model = tmp_path / "model"
-    written = shell("export", digits, "--serving", model, "--form", "torch", "--json").json
+    written = shell("export", digits, model, "--form", "torch", "--json").json
     assert (written["form"], written["model_hash"]) == ("torch", model_of(digits))
     assert "out of date" not in shell("status", digits).out
     shell("revocations", digits, "--out", tmp_path / "revoked.json")
@@ -53,28 +53,28 @@ def test_a_folder_from_export_to_revocation(shell: Shell, digits: Path, tmp_path
     assert "1 export must not be used" in shell("revocations", digits, "--out", tmp_path / "revoked.json").out
     with pytest.raises(Revoked):
         served.predict(test.inputs[:1])
-    shown = shell("export", digits, "--serving", model, "--form", "torch").out
+    shown = shell("export", digits, model, "--form", "torch").out
     assert f"model {model_of(digits)[:12]}" in shown
     assert "out of date" not in shell("status", digits).out
     assert served.reload()
     served.predict(test.inputs[:1])
 
 
-@pytest.mark.parametrize("words", [[], ["a.onnx", "--serving", "b"], ["a.onnx", "--form", "torch"]])
-def test_one_place_is_named(shell: Shell, digits: Path, words: list[str]) -> None:
-    assert "serving" in shell("export", digits, *words, code=2).err
+@pytest.mark.parametrize("words", [["model.pt"], ["a.onnx", "--form", "torch"]])
+def test_what_a_place_means(shell: Shell, digits: Path, words: list[str]) -> None:
+    assert "folder" in shell("export", digits, *words, code=2).err
 
 
 def test_a_folder_with_other_things_is_left_alone(shell: Shell, digits: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
-    assert "thesis.txt" in shell("export", digits, "--serving", tmp_path / "mine", code=1).err
-    assert "is in a workspace" in shell("export", digits, "--serving", digits / "model", code=1).err
+    assert "thesis.txt" in shell("export", digits, tmp_path / "mine", code=1).err
+    assert "is in a workspace" in shell("export", digits, digits / "model", code=1).err
     assert shell("status", digits, "--json").json["exports"] == []
 
 
 def test_a_copy_of_the_same_numbers_is_not_called_another_model(shell: Shell, digits: Path, tmp_path: Path) -> None:
-    shell("export", digits, "--serving", tmp_path / "model", "--form", "torch")
+    shell("export", digits, tmp_path / "model", "--form", "torch")
     receipt = shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes", "--json").json
     assert receipt["guarantee"] == "exact-untouched"
     told = " ".join(shell("status", digits).out.split())

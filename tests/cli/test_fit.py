@@ -1,6 +1,5 @@
 """`maxrr fit`: a workspace from a source, and the same workspace again."""
 
-import inspect
 import shutil
 import sys
 from pathlib import Path
@@ -28,15 +27,13 @@ def test_what_it_says_is_what_is_there(shell: Shell, tmp_path: Path) -> None:
     assert found["core"] + found["influential"] + found["free"] == found["records"] == 1420
     assert found["test_records"] == 377
     assert 0.0 < found["accuracy"] < 1.0
-    assert found["sources"][0] == {
-        "name": "digits", "label": "label", "id": "id", "subject": "subject", "split_by": "subject",
-    }  # fmt: skip
+    assert found["sources"] == [{"source": "digits", "reading": ""}]
     assert model_of(folder) == found["model_hash"]
 
 
 def test_for_people(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "ws"
-    shown = shell("fit", "digits", "--core", 200, "--runs", 2, *QUICK, "--out", folder).out.splitlines()
+    shown = shell("fit", "digits", "--core", "200:2", *QUICK, "--out", folder).out.splitlines()
     assert shown[0].startswith("Fitted 1,420 records in ")
     assert [line.split()[:2] for line in shown if line.startswith("core ")] == [["core", "200"]]
     assert shown[-1] == f"The workspace is {folder}. Next: maxrr plan {folder} --ids …"
@@ -49,9 +46,7 @@ def test_a_head_without_weights_is_a_line_of_warning(shell: Shell, tmp_path: Pat
     rows = [f"{row},{'rare' if row % 9 == 8 else 'ab'[row % 2]},{row % 2}" for row in range(90)]
     table = tmp_path / "table.csv"
     table.write_text("\n".join(["id,label,x", *rows]))
-    ended = shell(
-        "fit", table, "--core", "hash:0.5", "--core-key-file", key_file, "--epochs", 2, "--out", tmp_path / "ws"
-    )
+    ended = shell("fit", table, "--core", f"hash:0.5:{key_file}", "--epochs", 2, "--out", tmp_path / "ws")
     warned = [line for line in ended.err.splitlines() if line.startswith("Warning: ")]
     assert any("the head of class 'rare' has weights of zero" in line for line in warned), ended.err
 
@@ -74,23 +69,19 @@ def test_other_arithmetic_errors_are_faults(shell: Shell, tmp_path: Path, monkey
         app(["fit", "digits", "--core", "full", "--epochs", "1", "--out", str(tmp_path / "ws")])
 
 
-def test_defaults_are_those_of_the_library() -> None:
-    given = {name: parameter.default for name, parameter in inspect.signature(fit.fit).parameters.items()}
-    assert (given["epochs"], given["batch_size"], given["lr"]) == (Recipe.epochs, Recipe.batch_size, Recipe.lr)
-
-
 @pytest.mark.parametrize(
-    ("word", "runs", "core"),
+    ("word", "core"),
     [
-        ("20000", None, MiddleCore(20_000, 10)),
-        ("middle:20000", None, MiddleCore(20_000, 10)),
-        ("frequency:300", 2, FrequencyCore(300, 2)),
-        ("full", None, FullCore()),
-        ("frozen", None, Frozen()),
+        ("20000", MiddleCore(20_000, 10)),
+        ("middle:20000", MiddleCore(20_000, 10)),
+        ("20000:100", MiddleCore(20_000, 100)),
+        ("frequency:300:2", FrequencyCore(300, 2)),
+        ("full", FullCore()),
+        ("frozen", Frozen()),
     ],
 )
-def test_cores(word: str, runs: int | None, core: Any) -> None:
-    assert core_of(word, runs, None, None, 1) == core
+def test_cores(word: str, core: Any) -> None:
+    assert core_of(word, None, 1) == core
 
 
 @pytest.mark.parametrize(
@@ -98,17 +89,17 @@ def test_cores(word: str, runs: int | None, core: Any) -> None:
     [
         ("20000", MiddleCore(20_000, shards=3)),
         ("frequency:300", FrequencyCore(300, shards=3)),
-        ("hash:0.25", HashCore(0.25, "house", shards=3)),
+        ("hash:0.25:KEY", HashCore(0.25, "house", shards=3)),
         ("full", FullCore(3)),
     ],
 )
 def test_cores_in_shards(word: str, core: Any, key_file: Path) -> None:
-    assert core_of(word, None, key_file if "hash" in word else None, None, 3) == core
+    assert core_of(word.replace("KEY", str(key_file)), None, 3) == core
 
 
 def test_a_core_in_shards(shell: Shell, tmp_path: Path, key_file: Path) -> None:
     """Two records of one shard: one extractor of three is trained again."""
-    folder, options = tmp_path / "ws", ("--core", "hash:0.5", "--core-key-file", key_file, "--shards", 3, *QUICK)
+    folder, options = tmp_path / "ws", ("--core", f"hash:0.5:{key_file}", "--shards", 3, *QUICK)
     shell("fit", "digits", *options, "--out", folder)
     assert shell("status", folder, "--json").json["facts"]["extractors"].startswith("3,")
     assert "3, each trained on a shard of the core" in shell("status", folder).out
@@ -122,11 +113,11 @@ def test_a_core_in_shards(shell: Shell, tmp_path: Path, key_file: Path) -> None:
 
 
 def test_keys_of_a_core_by_hash(key_file: Path) -> None:
-    assert core_of("hash:0.25", None, key_file, None, 1) == HashCore(0.25, "house")
-    drawn, other = (core_of("hash:0.25", None, None, None, 1) for _ in range(2))
+    assert core_of(f"hash:0.25:{key_file}", None, 1) == HashCore(0.25, "house")
+    drawn, other = (core_of(word, None, 1) for word in ("hash:0.25", "0.25"))
     assert drawn != other
-    assert core_of("hash:0.5", None, None, drawn, 1) == HashCore(0.5, drawn.key)
-    assert core_of("hash:0.5", None, key_file, drawn, 1) == HashCore(0.5, "house")
+    assert core_of("hash:0.5", drawn, 1) == HashCore(0.5, drawn.key)
+    assert core_of(f"hash:0.5:{key_file}", drawn, 1) == HashCore(0.5, "house")
 
 
 @pytest.mark.parametrize(
@@ -136,13 +127,13 @@ def test_keys_of_a_core_by_hash(key_file: Path) -> None:
         (("--core", "hash"), 2, "'hash'"),
         (("--core", "frequency"), 2, "'frequency'"),
         (("--core", "frequency:0.3"), 2, "'frequency:0.3'"),
-        (("--core", "hash:many"), 2, "'many'"),
+        (("--core", "hash:many"), 2, "'hash:many'"),
+        (("--core", "300:many"), 2, "'300:many'"),
         (("--core", "hash:1.5"), 1, "1.5"),
-        (("--core", "full", "--runs", 3), 2, "--runs"),
-        (("--core", "full", "--core-key-file", "k"), 2, "--core-key-file"),
+        (("--core", "full:3"), 2, "'full:3'"),
         (("--core", "frozen"), 1, "give a network"),
         (("--core", "frozen", "--shards", 2), 2, "--shards"),
-        (("--core", "hash:0.5", "--core-key-file", "nowhere.key"), 1, "nowhere.key"),
+        (("--core", "hash:0.5:nowhere.key"), 1, "nowhere.key"),
         (("--network", "json:nothing"), 1, "json:nothing"),
         (("--network", "json:dumps"), 1, "json:dumps fails to make a network: TypeError"),
         (("--epochs", 0), 1, "epochs=0"),
@@ -173,8 +164,7 @@ def test_a_source_is_found_from_elsewhere(
     shell: Shell, visits_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(visits_csv.parent)
-    columns = ("--label", "state", "--id", "visit", "--subject", "person")
-    shell("fit", "visits.csv", *columns, "--core", "full", *QUICK, "--out", tmp_path / "ws")
+    shell("fit", "visits.csv", "--core", "full", *QUICK, "--out", tmp_path / "ws")
     monkeypatch.chdir(tmp_path)
     receipt = shell("unlearn", "ws", "--ids", "v3", "--policy", "retrain", "--yes", "--json").json
     assert receipt["guarantee"] == "exact-retrain"
@@ -200,20 +190,22 @@ def small(shape, classes):
 def test_a_network_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "networks_of_my_own.py").write_text(NETWORKS)
     monkeypatch.chdir(tmp_path)
-    mine = ("--network", "networks_of_my_own:small")
+    mine = "networks_of_my_own:small"
     np.save(tmp_path / "zero.npy", np.zeros((8, 8)))
-    shell("fit", "digits", "--core", "hash:0.5", *mine, *QUICK, "--out", "ws")
+    shell("fit", "digits", "--core", "hash:0.5", "--network", mine, *QUICK, "--out", "ws")
     core = kinds(tmp_path / "ws")["core"][0]
-    assert "with --network" in shell("predict", "ws", "zero.npy", code=1).err
+    assert f"MAXRR_NETWORK={mine}" in shell("predict", "ws", "zero.npy", code=1).err
     retrain = ("unlearn", "ws", "--ids", core, "--policy", "retrain", "--yes")
-    assert "networks_of_my_own:small" in shell(*retrain, code=1).err
-    assert len(shell("predict", "ws", "zero.npy", *mine, "--json").json) == 1
-    shell(*retrain, *mine)
-    assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
-    shell("bundle", "ws", "b", *mine)
-    elsewhere = ("replay", "--receipt", receipt_file(tmp_path / "ws", 1), "--bundle", "b", "--data", "digits")
-    assert "networks_of_my_own:small makes: name it with --network" in shell(*elsewhere, code=1).err
-    assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
+    assert mine in shell(*retrain, code=1).err
+    monkeypatch.setenv("MAXRR_NETWORK", mine)
+    assert len(shell("predict", "ws", "zero.npy", "--json").json) == 1
+    shell(*retrain)
+    assert shell("replay", "ws", 1, "--json").json["outcome"] == "identical"
+    shell("bundle", "ws", "b")
+    elsewhere = ("replay", "b", receipt_file(tmp_path / "ws", 1), "--source", "digits")
+    assert shell(*elsewhere, "--json").json["outcome"] == "identical"
+    monkeypatch.delenv("MAXRR_NETWORK")
+    assert f"MAXRR_NETWORK={mine}" in shell(*elsewhere, code=1).err
     assert shell("status", "ws", "--json").json["requests"] == 1
 
 
@@ -224,15 +216,13 @@ def test_a_network_of_ones_own_may_be_named_by_the_environment(
     (tmp_path / "environment_of_my_own.py").write_text(FOR_TABLES)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MAXRR_NETWORK", "environment_of_my_own:small")
-    names = ("--label", "state", "--id", "visit", "--subject", "person")
-    shell("fit", visits_csv, *names, "--epochs", 1, "--out", "ws")
+    shell("fit", visits_csv, "--epochs", 1, "--out", "ws")
     assert len(shell("predict", "ws", visits_csv, "--json").json) == 60
     other = shell("predict", fitted_visits, visits_csv, code=1)
     assert "other layers than the one that was fitted" in " ".join(other.err.split())
     assert "MAXRR_NETWORK is set" in " ".join(other.err.split())
     monkeypatch.delenv("MAXRR_NETWORK")
-    assert "name it with --network" in shell("predict", "ws", visits_csv, code=1).err
-    assert "MAXRR_NETWORK" in shell("predict", "--help").out
+    assert "MAXRR_NETWORK=environment_of_my_own:small" in shell("predict", "ws", visits_csv, code=1).err
 
 
 TRAINING = """
@@ -255,19 +245,22 @@ def train(network, dataset, seed, device):
 def test_a_training_of_ones_own(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "training_of_my_own.py").write_text(TRAINING)
     monkeypatch.chdir(tmp_path)
-    mine = ("--train", "training_of_my_own:train")
-    assert "leave out the other options" in shell("fit", "digits", *mine, "--epochs", 3, "--out", "ws", code=2).err
-    shell("fit", "digits", "--core", "hash:0.5", *mine, "--out", "ws")
+    mine = "training_of_my_own:train"
+    given = ("fit", "digits", "--train", mine, "--out", "ws")
+    assert "leave out --recipe" in shell(*given, "--epochs", 3, code=2).err
+    shell(*given, "--core", "hash:0.5")
     core = kinds(tmp_path / "ws")["core"][0]
     retrain = ("unlearn", "ws", "--ids", core, "--policy", "retrain", "--yes")
-    assert "this trains again, by training_of_my_own:train: name it with --train" in shell(*retrain, code=1).err
-    assert "retrained from scratch without the records; 10 of 10" in shell(*retrain, *mine).out
-    assert "name it with --train" in shell("replay", "ws", 1, code=1).err
-    assert shell("replay", "ws", 1, *mine, "--json").json["outcome"] == "identical"
+    assert f"MAXRR_TRAIN={mine}" in shell(*retrain, code=1).err
+    monkeypatch.setenv("MAXRR_TRAIN", mine)
+    assert "retrained from scratch without the records; 10 of 10" in shell(*retrain).out
+    assert shell("replay", "ws", 1, "--json").json["outcome"] == "identical"
     shell("bundle", "ws", "b")
-    elsewhere = ("replay", "--receipt", receipt_file(tmp_path / "ws", 1), "--bundle", "b", "--data", "digits")
-    assert "name it with --train" in shell(*elsewhere, code=1).err
-    assert shell(*elsewhere, *mine, "--json").json["outcome"] == "identical"
+    elsewhere = ("replay", "b", receipt_file(tmp_path / "ws", 1), "--source", "digits")
+    assert shell(*elsewhere, "--json").json["outcome"] == "identical"
+    monkeypatch.delenv("MAXRR_TRAIN")
+    assert f"MAXRR_TRAIN={mine}" in shell("replay", "ws", 1, code=1).err
+    assert f"MAXRR_TRAIN={mine}" in shell(*elsewhere, code=1).err
 
 
 def test_a_training_that_the_environment_names_is_called_by_its_variable(
@@ -276,7 +269,7 @@ def test_a_training_that_the_environment_names_is_called_by_its_variable(
     monkeypatch.setenv("MAXRR_TRAIN", "training_of_my_own:train")
     given = ("fit", "digits", "--epochs", 3, "--out", tmp_path / "ws")
     said = " ".join(shell(*given, code=2).err.split())
-    assert "MAXRR_TRAIN is set, and says how the extractor is trained: leave out the other options" in said
+    assert "MAXRR_TRAIN is set, and says" in said
     said = " ".join(shell(*given, "--train", "training_of_my_own:train", code=2).err.split())
     assert "--train says how the extractor is trained" in said
     assert "MAXRR_TRAIN" not in said
@@ -287,26 +280,29 @@ def test_a_training_of_ones_own_where_none_was_is_an_error(
 ) -> None:
     (tmp_path / "training_for_nothing.py").write_text(TRAINING)
     monkeypatch.chdir(tmp_path)
-    mine = ("--train", "training_for_nothing:train")
-    refit = ("refit", fitted_visits, "--source", visits_csv)
-    said = " ".join(shell(*refit, *mine, code=1).err.split())
-    assert "fitted without a training function: open it without train" in said
     monkeypatch.setenv("MAXRR_TRAIN", "training_for_nothing:train")
-    assert "(MAXRR_TRAIN is set)" in " ".join(shell(*refit, code=1).err.split())
+    said = " ".join(shell("refit", fitted_visits, "--source", visits_csv, code=1).err.split())
+    assert "fitted without a training function: open it without train" in said
+    assert "(MAXRR_TRAIN is set)" in said
 
 
-def test_the_options_for_training(shell: Shell, tmp_path: Path) -> None:
-    rich = (
-        "--optimiser", "adamw", "--weight-decay", 0.01, "--schedule", "cosine", "--label-smoothing", 0.1,
-        "--augment", "flip", "--augment", "shift:1",
-    )  # fmt: skip
-    shell("fit", "digits", "--core", "hash:0.2", "--epochs", 1, *rich, "--out", tmp_path / "ws")
+def test_a_recipe(shell: Shell, tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        'epochs = 9\noptimiser = "adamw"\nweight_decay = 0.01\nschedule = "cosine"\nlabel_smoothing = 0.1\n'
+        'augment = ["flip", "shift:1"]\n'
+    )
+    given = ("fit", "digits", "--core", "hash:0.2", "--recipe", recipe, "--out")
+    shell(*given, tmp_path / "ws", "--epochs", 1)
     with Workspace.open(tmp_path / "ws") as workspace:
         assert workspace.model.train == Recipe(
             1, optimiser="adamw", weight_decay=0.01, schedule="cosine", label_smoothing=0.1,
             augment=("flip", "shift:1"),
         )  # fmt: skip
-    assert "optimiser is" in shell("fit", "digits", "--optimiser", "best", "--out", tmp_path / "other", code=1).err
+    bad = {'optimiser = "best"': "optimiser is", "rate = 1": "'rate'", 'lr = "0.1"': "lr is text", "lr": "recipe.toml"}
+    for wrong, said in bad.items():
+        recipe.write_text(wrong)
+        assert said in shell(*given, tmp_path / "other", code=1).err
 
 
 def test_a_frozen_network(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,9 +314,10 @@ def test_a_frozen_network(shell: Shell, tmp_path: Path, monkeypatch: pytest.Monk
     assert (found["core"], found["records"]) == (0, 1420)
 
 
-def test_a_workspace_in_use(shell: Shell, digits: Path) -> None:
+def test_a_workspace_in_use(shell: Shell, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "WAIT", 0.0)
     with Workspace.open(digits):
-        ended = shell("fit", "digits", *QUICK, "--out", digits, "--wait", 0, code=1)
+        ended = shell("fit", "digits", *QUICK, "--out", digits, code=1)
     assert "another process" in ended.err
 
 
@@ -339,7 +336,7 @@ def test_a_source_that_is_none(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_an_engine_that_there_is_not(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = ("fit", "digits", "--core", 200, "--runs", 2, *QUICK, "--out", tmp_path / "ws")
+    quick = ("fit", "digits", "--core", "200:2", *QUICK, "--out", tmp_path / "ws")
     assert "an engine is" in shell(*quick, "--engine", "dask", code=2).err
     monkeypatch.setitem(sys.modules, "ray", None)  # as where it is not installed
     assert "maxrr[ray]" in shell(*quick, "--engine", "ray", code=1).err

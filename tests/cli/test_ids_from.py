@@ -1,6 +1,7 @@
 """Records without ids: refused, or named by their content, and so in every later command."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.cli.shell import Shell
 
 pytestmark = pytest.mark.usefixtures("here")
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
-FIT = ("--label", "state", "--core", "full", "--epochs", 2)
+FIT = ("--core", "full", "--epochs", 2)
 
 
 @pytest.fixture
@@ -20,7 +21,13 @@ def unnamed(tmp_path: Path) -> Path:
     return path
 
 
+def says(table: Path, reading: str = "") -> None:
+    """Write how a table is read, beside it."""
+    table.with_name(f"{table.name}.toml").write_text(f'label = "state"\n{reading}\n')
+
+
 def test_a_table_without_ids_is_refused(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
+    says(unnamed)
     ended = shell("fit", unnamed, *FIT, "--out", tmp_path / "ws", code=1)
     assert "--id)" in ended.err
     assert "--ids-from content" in ended.err
@@ -31,8 +38,9 @@ def test_a_table_without_ids_is_refused(shell: Shell, unnamed: Path, tmp_path: P
 def test_later_commands_read_the_same_ids(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
     """The attack: the line of a forgotten record is deleted from the file, and all that follows is done again."""
     ws = tmp_path / "ws"
-    shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws)
-    training, _ = load(unnamed, label="state", ids_from="content")
+    shell("data", "prepare", unnamed, "--label", "state")  # by content, where there are no ids
+    shell("fit", unnamed, *FIT, "--out", ws)
+    training, _ = load(unnamed)
     gone = str(training.ids[7])
     assert shell("unlearn", ws, "--ids", gone, "--policy", "retrain", "--yes", "--json").json["requested"] == 1
     value = training.inputs[7]
@@ -40,44 +48,37 @@ def test_later_commands_read_the_same_ids(shell: Shell, unnamed: Path, tmp_path:
     assert len(left) == 59
     unnamed.write_text("\n".join(["state,age,weight", *left]))
     assert shell("replay", ws, 1, "--json").json["holds"]
-    again = shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws, "--json").json
+    again = shell("fit", unnamed, *FIT, "--out", ws, "--json").json
     assert again["records"] == len(training) - 1
     unnamed.write_text("\n".join(["state,age,weight", *LINES]))  # somebody brings it back
-    assert "forgotten" in shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws, code=3).err
+    assert "forgotten" in shell("fit", unnamed, *FIT, "--out", ws, code=3).err
 
 
 def test_the_notes_of_a_workspace(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
-    shell("fit", unnamed, *FIT, "--ids-from", "rows", "--out", tmp_path / "ws")
+    shell("data", "prepare", unnamed, "--label", "state", "--ids-from", "rows")
+    shell("fit", unnamed, *FIT, "--out", tmp_path / "ws")
     source = shell("status", tmp_path / "ws", "--json").json["sources"][0]
-    assert (source["ids_from"], source["label"]) == ("rows", "state")
+    assert source["reading"] == 'label = "state"\nids_from = "rows"\n'
     assert shell("replay", tmp_path / "ws", 1, code=1)  # there is no receipt, and the source could be read
 
 
 def test_ids_that_are_there(shell: Shell, visits_csv: Path, tmp_path: Path) -> None:
+    table = shutil.copy(visits_csv, tmp_path / "visits.csv")
     options = ("--label", "state", "--id", "visit", "--subject", "person", "--ids-from", "content")
-    assert "leave ids_from (--ids-from) out" in shell("fit", visits_csv, *options, "--out", tmp_path, code=1).err
-    assert "leave" in shell("fit", "digits", "--ids-from", "rows", "--out", tmp_path / "ws", code=1).err
+    assert "leave ids_from (--ids-from) out" in shell("data", "prepare", table, *options, code=1).err
+    assert not (tmp_path / "visits.csv.toml").exists()
 
 
-def test_other_words(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
-    ended = shell("fit", unnamed, *FIT, "--ids-from", "hash", "--out", tmp_path / "ws", code=2)
-    assert "hash" in ended.err
-
-
-def test_describing_needs_no_ids(shell: Shell, unnamed: Path) -> None:
-    found = shell("data", "describe", unnamed, "--label", "state", "--json").json
-    assert sum(found["records"]) == 60
-    by_content = shell("data", "describe", unnamed, "--label", "state", "--ids-from", "content", "--json").json
-    train, test = load(unnamed, label="state", ids_from="content")
-    assert by_content["records"] == [len(train), len(test)]
-    assert by_content["records"] != found["records"]
+def test_other_words(shell: Shell, unnamed: Path) -> None:
+    assert "hash" in shell("data", "prepare", unnamed, "--label", "state", "--ids-from", "hash", code=2).err
 
 
 def test_an_audit_finds_forgotten_records_by_content(shell: Shell, unnamed: Path, tmp_path: Path) -> None:
     """The forgotten records from a file of their own have the ids that they had among all."""
     ws = tmp_path / "ws"
-    shell("fit", unnamed, *FIT, "--ids-from", "content", "--out", ws)
-    training, _ = load(unnamed, label="state", ids_from="content")
+    shell("data", "prepare", unnamed, "--label", "state")  # by content, where there are no ids
+    shell("fit", unnamed, *FIT, "--out", ws)
+    training, _ = load(unnamed)
     shell("unlearn", ws, "--ids", ",".join(training.ids[:3].tolist()), "--policy", "keep-extractor", "--yes")
     lines = {f"{float(line.split(',')[1]):.4f},{line.split(',')[2]}": line for line in LINES}
     gone = [lines[f"{age:.4f},{weight:.0f}"] for age, weight in training.inputs[:3].tolist()]
@@ -96,8 +97,7 @@ def test_uneven_columns_are_warned_of_once(shell: Shell, tmp_path: Path) -> None
 
 
 def test_even_columns_are_not(shell: Shell, visits_csv: Path, tmp_path: Path) -> None:
-    columns = ("--label", "state", "--id", "visit", "--subject", "person")
-    ended = shell("fit", visits_csv, *columns, "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
+    ended = shell("fit", visits_csv, "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
     assert "varies" not in ended.err
 
 
@@ -111,6 +111,7 @@ def named(ids: list[str], swapped: bool = False) -> str:
 def test_ids_that_become_integers_are_still_the_same(shell: Shell, tmp_path: Path) -> None:
     """The attack: the only id that was no integer is deleted, and '1' becomes 1, which nobody has forgotten."""
     path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    says(path)
     path.write_text(named([*map(str, range(59)), "x59"]))
     shell("fit", path, *FIT, "--out", ws)
     shell("unlearn", ws, "--ids", "1,x59", "--policy", "retrain", "--yes")
@@ -124,6 +125,7 @@ def test_ids_that_become_integers_are_still_the_same(shell: Shell, tmp_path: Pat
 
 def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) -> None:
     path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    says(path)
     path.write_text(named(list(map(str, range(60)))))
     shell("fit", path, *FIT, "--out", ws)
     shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")
@@ -134,6 +136,7 @@ def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) ->
 def test_columns_that_change_places(shell: Shell, tmp_path: Path) -> None:
     """By their names they are the same records, also for whoever trains again."""
     path, ws = tmp_path / "table.csv", tmp_path / "ws"
+    says(path)
     path.write_text(named(list(map(str, range(60)))))
     shell("fit", path, *FIT, "--out", ws)
     shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")

@@ -40,7 +40,7 @@ def interrupted(arguments: list[object], ready: Callable[[str], bool], log: Path
 @pytest.mark.long
 def test_in_the_middle_of_a_ranking(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, runs = tmp_path / "ws", 8
-    command: list[object] = ["fit", "digits", "--core", 300, "--runs", runs, "--epochs", 1, "--out", folder]
+    command: list[object] = ["fit", "digits", "--core", f"300:{runs}", "--epochs", 1, "--out", folder]
     said = interrupted(command, lambda _: any(folder.glob("ranking-*/*.npz")), tmp_path / "log")
     assert said.splitlines()[-1].startswith("Error: interrupted: nothing was fitted yet")
     assert "Traceback" not in said

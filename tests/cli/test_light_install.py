@@ -76,7 +76,7 @@ def test_the_named_packages_are_enough(page: Path) -> None:
     done = run(packages, "verify", page, "--key", page.with_name("operator.pub"))
     assert (done.returncode, done.stderr) == (0, "")
     log_of(page.with_name("log"), 3, key=KEY)
-    done = run(packages, "log", "verify", page.with_name("log"), "--key", page.with_name("operator.pub"))
+    done = run(packages, "verify", page.with_name("log"), "--key", page.with_name("operator.pub"))
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from maxrr.cli import inputs
-from maxrr.data import Encoding, load
+from maxrr.cli import predict
+from maxrr.data import load
+from maxrr.data.reading import Reading
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.record_kind import RecordKind
 from maxrr.workspace import Workspace
@@ -55,7 +56,7 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
     [
         ("some.txt", b"3", "PNG, JPEG, .npy, .npz, .csv or .parquet"),
         ("some.npy", b"\x00\x01", "cannot be read as .npy"),
-        ("some.npz", b"\x00\x01", "not an .npz archive"),
+        ("some.npz", b"\x00\x01", "cannot be read as .npz"),
         ("some.png", b"\x00\x01", "not a PNG or JPEG"),
         ("some.csv", b"", "some.csv"),
         ("some.csv", b"age,weight\n1,many\n", "'many'"),
@@ -64,12 +65,12 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
         ("some.csv", b"age,height,weight\n1,2,3\n", "has a column 'height', which is unknown"),
         ("some.csv", b"age,weight,age\n1,2,1\n", "names a column twice"),
         ("some.csv", b"age,weight\n1,2_0\n", "line 2, column 'weight': '2_0' is not a number"),
-        ("some.csv", b"age,weight\n1, nan\n", "line 2, column 'weight': nan is not a finite number"),
+        ("some.csv", b"age,weight\n1, nan\n", "line 2, column 'weight': there is no value"),
         ("some.csv", b"age,weight\n1,-inf\n", "-inf is not a finite number"),
         ("some.csv", b"age,weight\n1,0x10\n", "'0x10' is not a number"),
         ("some.csv", "age,weight\n1,\uff11\n".encode(), "is not a number"),
         ("some.csv", b"age,weight\n1,1e39\n", "1e+39 is not a finite number in float32"),
-        ("some.csv", b"age,weight\n", "has a header, but no records"),
+        ("some.csv", b"age,weight\n", "has no records"),
         ("some.csv", b"age,weight\n\xff,1\n", "not text in UTF-8"),
     ],
 )
@@ -123,13 +124,11 @@ def test_without_names_their_order_counts_and_that_is_said(
 
 def test_a_column_of_the_model_may_be_called_like_one_of_texts(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("label,id,x\nill,7,1\n")
-    found = inputs.from_table(
-        tmp_path / "new.csv", RecordKind((2,), np.dtype("f8"), ("x", "id")), ("label", "id"), Encoding()
-    )  # fmt: skip
+    found = predict.from_table(tmp_path / "new.csv", RecordKind((2,), np.dtype("f8"), ("x", "id")), Reading())
     assert found.tolist() == [[1.0, 7.0]]
 
 
 def test_numbers_keep_the_precision_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("x\n0.1\n")
-    found = inputs.from_table(tmp_path / "new.csv", RecordKind((1,), np.dtype("f8"), ("x",)), (), Encoding())
+    found = predict.from_table(tmp_path / "new.csv", RecordKind((1,), np.dtype("f8"), ("x",)), Reading())
     assert found.tolist() == [[0.1]]

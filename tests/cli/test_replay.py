@@ -60,11 +60,11 @@ def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path,
     bundle, receipt = tmp_path / "model.bundle", receipt_file(answered, 1)
     assert "Keep it from the public" in shell("bundle", answered, bundle).out
     assert bundle.stat().st_mode & 0o077 == 0
-    found = shell("replay", "--receipt", receipt, "--bundle", bundle, "--data", "digits", "--json").json
+    found = shell("replay", bundle, receipt, "--source", "digits", "--json").json
     assert (found["outcome"], found["holds"]) == ("identical", True)
     forged = tmp_path / "forged.json"
     forged.write_text(json.dumps(json.loads(receipt.read_text()) | {"C": 3.0}))
-    shown = shell("replay", "--receipt", forged, "--bundle", bundle, "--data", "digits", code=4).out
+    shown = shell("replay", bundle, forged, "--source", "digits", code=4).out
     assert "something in it was changed" in shown
 
 
@@ -73,7 +73,7 @@ def test_records_that_the_model_does_not_know_refute_a_receipt(shell: Shell, ans
     bundle, receipt = tmp_path / "model.bundle", receipt_file(answered, 1)
     shell("bundle", answered, bundle)
     replace(Bundle.load(bundle), tombstones=frozenset()).save(bundle)
-    ended = shell("replay", "--receipt", receipt, "--bundle", bundle, "--data", "digits", code=4)
+    ended = shell("replay", bundle, receipt, "--source", "digits", code=4)
     assert "digits: " in ended.err
     assert "neither retained nor forgotten by the model" in ended.err
 
@@ -84,41 +84,18 @@ def test_a_bundle_may_be_a_folder(
     monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed("identical"))
     receipt = receipt_file(answered, 1)
     for place in (f"{tmp_path}/new/", tmp_path / "new"):  # the second time it is there
-        assert shell("bundle", answered, place, "--json").json["path"] == str(tmp_path / "new" / "model.bundle")
+        assert str(tmp_path / "new" / "model.bundle") in shell("bundle", answered, place).out
     assert (tmp_path / "new").stat().st_mode & 0o077 == 0
-    shell("replay", "--receipt", receipt, "--bundle", tmp_path / "new", "--data", "digits")
-    wrong = shell("replay", "--receipt", receipt, "--bundle", answered, "--data", "digits", code=1).err
-    assert "has no model.bundle in it" in wrong
-    assert f"maxrr replay {answered} 1" in wrong
+    shell("replay", tmp_path / "new", receipt, "--source", "digits")
     missing = tmp_path / "nowhere.bundle"
-    assert str(missing) in shell("replay", "--receipt", receipt, "--bundle", missing, "--data", "digits", code=1).err
+    assert str(missing) in shell("replay", missing, receipt, "--source", "digits", code=1).err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("ws",),
-        ("ws", "1", "--receipt", "receipt.json"),
-        ("ws", "1", "--bundle", "model.bundle"),
-        ("ws", "--receipt", "receipt.json", "--bundle", "model.bundle", "--data", "digits"),
-        ("--receipt", "receipt.json", "--bundle", "model.bundle"),
-        ("--receipt", "receipt.json", "--data", "digits"),
-        ("--bundle", "model.bundle", "--data", "digits"),
-    ],
-)
-def test_the_two_forms_are_not_mixed(shell: Shell, words: tuple[str, ...]) -> None:
-    said = shell("replay", *words, code=2).err
-    assert "maxrr replay ws/ 1" in said
-    assert "--receipt receipt.json --bundle model.bundle --data" in said
-
-
-def test_a_workspace_has_no_use_for_the_options_of_a_file(shell: Shell, answered: Path, tmp_path: Path) -> None:
-    assert "leave out --label, --ids-from" in shell(
-        "replay", answered, "1", "--label", "y", "--ids-from", "rows", code=2
-    ).err  # fmt: skip
+def test_a_bundle_has_no_records(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "model.bundle").touch()
-    assert "If it is a bundle, give all of --receipt" in shell("replay", tmp_path / "model.bundle", "1", code=2).err
+    assert "--source" in shell("replay", tmp_path / "model.bundle", "receipt.json", code=2).err
+    for words in ((), ("ws",)):
+        assert "Missing argument" in shell("replay", *words, code=2).err
 
 
 def test_only_receipts_that_were_handed_out(shell: Shell, answered: Path, tmp_path: Path) -> None:
@@ -134,7 +111,7 @@ def test_only_receipts_that_were_handed_out(shell: Shell, answered: Path, tmp_pa
 
 
 def test_without_the_raw_records(shell: Shell, answered: Path) -> None:
-    assert "nowhere.npz" in shell("replay", answered, 1, "--data", "nowhere.npz", code=1).err
+    assert "nowhere.npz" in shell("replay", answered, 1, "--source", "nowhere.npz", code=1).err
 
 
 def test_a_bundle_is_written_over_nothing_but_a_bundle(shell: Shell, answered: Path, tmp_path: Path) -> None:

@@ -3,14 +3,15 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.cli.shell import Shell, kinds
 from tests.several_inputs import LENGTH, sentences
 
-NETWORK = ("--network", "tests.several_inputs:text_network")
+NETWORK = "tests.several_inputs:text_network"
 
 
-def test_from_a_file_to_an_answer(shell: Shell, tmp_path: Path) -> None:
+def test_from_a_file_to_an_answer(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs, labels, ids = sentences()
     several = {f"X.{name}": part for name, part in inputs.items()}
     data, few, key = tmp_path / "texts.npz", tmp_path / "few.npz", tmp_path / "core.key"
@@ -19,21 +20,22 @@ def test_from_a_file_to_an_answer(shell: Shell, tmp_path: Path) -> None:
     np.savez(few, **{name: part[:3] for name, part in inputs.items()})
     assert "each mask bool of shape (6,) and tokens int64 of shape (6,)" in shell("data", "describe", data).out
     assert "name it with --network" in shell("fit", data, "--out", tmp_path / "ws", code=2).err
-    core = "--core", "hash:0.5", "--core-key-file", key
-    shell("fit", data, "--out", tmp_path / "ws", *core, "--lr", "0.02", "--epochs", 40, *NETWORK)
-    answers = shell("predict", tmp_path / "ws", few, *NETWORK, "--json").json
+    (tmp_path / "recipe.toml").write_text("lr = 0.02\nepochs = 40")
+    monkeypatch.setenv("MAXRR_NETWORK", NETWORK)
+    shell("fit", data, "--out", tmp_path / "ws", "--core", f"hash:0.5:{key}", "--recipe", tmp_path / "recipe.toml")
+    answers = shell("predict", tmp_path / "ws", few, "--json").json
     assert [answer["record"] for answer in answers] == [f"{few}:{row}" for row in range(3)]
 
     one = kinds(tmp_path / "ws")["free"][0]
     np.savez(few, tokens=np.arange(LENGTH), mask=np.ones(LENGTH, dtype=bool))
-    receipt = shell("replace", tmp_path / "ws", one, "--npy", few, "--yes", "--json", *NETWORK).json
+    receipt = shell("replace", tmp_path / "ws", one, few, "--yes", "--json").json
     assert receipt["guarantee"].startswith("exact")
     np.savez(few, tokens=np.arange(LENGTH))
-    assert "lacks mask" in shell("predict", tmp_path / "ws", few, *NETWORK, code=1).err
+    assert "lacks mask" in shell("predict", tmp_path / "ws", few, code=1).err
     np.savez(few, tokens=np.arange(LENGTH), mask=np.full(LENGTH, 0.5))
-    assert "are no bool" in shell("predict", tmp_path / "ws", few, *NETWORK, code=1).err
+    assert "are no bool" in shell("predict", tmp_path / "ws", few, code=1).err
     np.save(tmp_path / "one.npy", np.arange(LENGTH))
-    said = shell("predict", tmp_path / "ws", tmp_path / "one.npy", *NETWORK, code=1).err
+    said = shell("predict", tmp_path / "ws", tmp_path / "one.npy", code=1).err
     assert "bring an .npz file with an array for each" in said
     one = kinds(tmp_path / "ws")["core"][0]
-    shell("unlearn", tmp_path / "ws", "--ids", one, "--policy", "keep-extractor", "--yes", *NETWORK)
+    shell("unlearn", tmp_path / "ws", "--ids", one, "--policy", "keep-extractor", "--yes")

@@ -1,6 +1,5 @@
 """Tables in the shell: Parquet files, declared encodings, weights, and people whose records are for testing."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -9,8 +8,7 @@ import polars as pl
 import pytest
 
 from maxrr import MaxRR
-from maxrr.cli.workspaces import options_for
-from maxrr.data import Encoding, load
+from maxrr.data import load
 from maxrr.data.train_test import is_test
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell
@@ -26,8 +24,14 @@ FRAME = pl.DataFrame(
         "country": [("de", "fr", "it")[row % 3] for row in ROWS], "counts": [1.0 + row % 2 for row in ROWS],
     }
 )  # fmt: skip
-DECLARED = {"country": {"categories": ["de", "fr"], "other": True}, "age": {"fill": 2.0}}
-OPTIONS = ("--label", "state", "--id", "visit", "--subject", "person", "--weight", "counts")
+READING = """
+label = "state"
+id = "visit"
+subject = "person"
+weight = "counts"
+encoding.country = {categories = ["de", "fr"], other = true}
+encoding.age = {fill = 2.0}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +39,16 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("table")
     FRAME.write_parquet(folder / "people.parquet")
     FRAME.write_csv(folder / "people.csv")
-    (folder / "encoding.json").write_text(json.dumps(DECLARED))
+    (folder / "people.parquet.toml").write_text(READING)
     return folder / "people.parquet"
 
 
 @pytest.fixture(scope="module")
 def fitted(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("people") / "ws"
-    encoding = table.parent / "encoding.json"
-    Shell()("fit", table, *OPTIONS, "--encoding", encoding, "--epochs", 2, "--out", folder)
-    encoding.unlink()  # the workspace knows it
+    says_how = table.with_name("people.parquet.toml")
+    Shell()("fit", table, "--epochs", 2, "--out", folder)
+    says_how.unlink()  # the workspace knows it
     return folder
 
 
@@ -92,9 +96,8 @@ def test_nobody_is_called_unknown_while_the_source_is_not_at_hand(shell: Shell, 
             assert f"about '{TESTED[0]}', and whether records for testing are about them cannot be told" in said
             assert f"came from {table}, and nothing is there" in said
         shell("plan", fitted, "--subject", LEARNED[1], "--policy", "retrain")  # of whom all records are learned
-        for command in (("plan",), ("unlearn", "--yes")):
-            moved = shell(command[0], fitted, "--subject", TESTED[0], "--source", away, *command[1:], "--json").json
-            assert moved["test_records"] == 3
+        moved = shell("unlearn", fitted, "--subject", TESTED[0], "--source", away, "--yes", "--json").json
+        assert moved["test_records"] == 3
     finally:
         away.rename(table)
 
@@ -125,35 +128,22 @@ def test_people_who_come_in_by_being_added(shell: Shell, fitted: Path, table: Pa
     said = "records about 1 person were added whose other records are for testing"
     assert said in " ".join(refitted.err.split())
     # A fit takes the source that it is given, and nothing else.
-    (tmp_path / "encoding.json").write_text(json.dumps(DECLARED))
-    options = (*OPTIONS, "--encoding", tmp_path / "encoding.json", "--skip-forgotten", "--epochs", 1, "--out", folder)
-    again = " ".join(shell("fit", table, *options).err.split())
+    whole = Path(shutil.copy(table, tmp_path / "people.parquet"))
+    (tmp_path / "people.parquet.toml").write_text(READING)
+    options = ("--skip-forgotten", "--epochs", 1, "--out", folder)
+    again = " ".join(shell("fit", whole, *options).err.split())
     assert "9 records are no longer in the workspace, for fit takes the given source alone" in again
     assert f"What was added came from {more[1]}" in again
-    assert "no longer" not in shell("fit", table, *options).err
+    assert "no longer" not in shell("fit", whole, *options).err
 
 
 def test_a_person_on_both_sides(shell: Shell, table: Path, tmp_path: Path) -> None:
-    (tmp_path / "encoding.json").write_text(json.dumps(DECLARED))
-    Shell()(
-        "fit", table, *OPTIONS, "--encoding", tmp_path / "encoding.json", "--split-by", "id", "--epochs", 1, "--out",
-        tmp_path / "ws",
-    )  # fmt: skip
+    whole = shutil.copy(table, tmp_path / "people.parquet")
+    (tmp_path / "people.parquet.toml").write_text(f'split_by = "id"\n{READING}')
+    shell("fit", whole, "--epochs", 1, "--out", tmp_path / "ws")
     who = next(who for who in LEARNED if 0 < sum(is_test(FRAME.filter(person=who)["visit"].to_numpy())) < 3)
     ended = shell("plan", tmp_path / "ws", "--subject", who, "--policy", "retrain")
     assert "about these people for testing: used for nothing but scores" in " ".join(ended.err.split())
-
-
-def test_names_of_columns_mean_nothing_for_images(shell: Shell, tmp_path: Path) -> None:
-    ended = shell("fit", "digits", "--label", "state", "--out", tmp_path / "ws", code=1)
-    assert "digits: has no columns that label (--label) could mean" in ended.err
-
-
-def test_workspaces_from_before_there_were_splits_by_subject_are_read_as_then() -> None:
-    before = {"name": "a.csv", "label": "state", "id": "id", "subject": "subject"}
-    found = options_for(before, "a.csv")
-    assert (found["split_by"], found["label"], found["weight"], found["encoding"]) == ("id", "state", None, Encoding())
-    assert options_for(before, "a.npz") == {"ids_from": None, "split_by": "id"}
 
 
 @pytest.fixture(scope="module")
@@ -177,12 +167,13 @@ def test_columns_that_became_inputs_are_named(shell: Shell, numbered: Path, tmp_
 
 
 def test_a_workspace_keeps_what_is_dropped(shell: Shell, numbered: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "ws"
-    ended = shell("fit", numbered, "--drop", "", "--subject", "person_id", "--epochs", 1, "--out", folder)
+    folder, table = tmp_path / "ws", Path(shutil.copy(numbered, tmp_path / "visits.csv"))
+    assert 'drop = [""]' in shell("data", "prepare", table, "--subject", "person_id").out
+    ended = shell("fit", table, "--epochs", 1, "--out", folder)
     assert "Inputs: 'age'." in ended.out
     assert "look like" not in ended.err
-    assert len(shell("predict", folder, numbered, "--json").json) == 60
-    (tmp_path / "more.csv").write_text("id,person_id,label,age\n100,200,ill,3\n101,200,well,0\n")
+    assert len(shell("predict", folder, table, "--json").json) == 60
+    (tmp_path / "more.csv").write_text(",id,person_id,label,age\n0,100,200,ill,3\n1,101,200,well,0\n")
     shell("add", folder, tmp_path / "more.csv", "--yes")
     shell("refit", folder)
 
@@ -190,7 +181,7 @@ def test_a_workspace_keeps_what_is_dropped(shell: Shell, numbered: Path, tmp_pat
 def test_an_export_takes_rows_of_the_table(shell: Shell, fitted: Path, table: Path, tmp_path: Path) -> None:
     from maxrr import serving
 
-    shell("export", fitted, "--serving", tmp_path / "model")
+    shell("export", fitted, tmp_path / "model")
     served = serving.load(tmp_path / "model")
     assert served.columns == ("age", "country")
     answers = shell("predict", fitted, table, "--json").json
@@ -200,28 +191,26 @@ def test_an_export_takes_rows_of_the_table(shell: Shell, fitted: Path, table: Pa
 
 
 @pytest.mark.usefixtures("here")
-def test_a_workspace_made_in_python_is_worked_on_there_if_it_cannot_tell_how_its_table_is_read(
+def test_a_workspace_made_in_python_goes_by_what_it_was_told_or_by_what_lies_beside_the_source(
     shell: Shell, table: Path, tmp_path: Path
 ) -> None:
-    """What it can tell, the shell goes by."""
-    how = {"label": "state", "id": "visit", "subject": "person", "weight": "counts"}
-    encoding = Encoding.from_json(json.dumps(DECLARED))
-    records, _ = load(table, **how, encoding=encoding)  # type: ignore[arg-type]
-    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), records) as workspace:
-        workspace.model.unlearn(records.ids[0])
-    replay = ("replay", tmp_path / "ws", 1, "--source", table)
-    for ended in (shell(*replay, code=1), shell(*replay, "--label", "state", code=2)):
-        said = " ".join(ended.err.split())
-        assert "was made in Python, and not told how its records are read" in said
-        assert "Workspace.open(folder, records=load_training)" in said
-    source = how | {"encoding": encoding.to_json(), "split_by": "subject"}
-    with Workspace.create(tmp_path / "told", MaxRR.on_features(), records, source=source) as workspace:
-        workspace.model.unlearn(records.ids[0])
-    assert shell("replay", tmp_path / "told", 1, "--source", table, "--json").json["outcome"] == "identical"
+    records, _ = load(table, reading=READING)
+    told = {"source": str(table), "reading": READING}
+    for name, source in (("ws", None), ("told", told)):
+        with Workspace.create(tmp_path / name, MaxRR.on_features(), records, source=source) as workspace:
+            workspace.model.unlearn(records.ids[0])
+            assert source is None or len(load(**workspace.sources[0])[0]) == len(records)
+    assert "Workspace.open(folder, records=load_training)" in shell("replay", tmp_path / "ws", 1, code=1).err
+    assert "has no column 'label'" in shell("replay", tmp_path / "ws", 1, "--source", table, code=1).err
+    whole = shutil.copy(table, tmp_path / "people.parquet")
+    (tmp_path / "people.parquet.toml").write_text(READING)
+    assert shell("replay", tmp_path / "ws", 1, "--source", whole, "--json").json["outcome"] == "identical"
+    assert shell("replay", tmp_path / "told", 1, "--json").json["outcome"] == "identical"
 
 
-def test_without_a_column_for_the_class_it_is_said_which_option_names_it(shell, visits_csv, tmp_path):
-    said = shell("fit", visits_csv, "--out", tmp_path / "ws", code=1).err
+def test_without_a_column_for_the_class_it_is_said_how_to_name_it(shell, visits_csv, tmp_path):
+    table = shutil.copy(visits_csv, tmp_path / "visits.csv")
+    said = shell("fit", table, "--out", tmp_path / "ws", code=1).err
     assert "has no column 'label': its columns are 'visit', 'person', 'state', 'age', 'weight'" in said
-    assert "Say which of them is the label: label=…, in the shell --label" in said
+    assert "maxrr data prepare FILE --label" in said
     assert not (tmp_path / "ws").exists()

@@ -132,7 +132,8 @@ def test_nobody_can_be_asked(shell: Shell, digits: Path, monkeypatch: pytest.Mon
     else:
         monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     ended = shell("unlearn", digits, "--ids", one, *how, code=2)
-    assert ("--yes" in ended.err, ended.out) == (True, "")
+    assert "--yes" in ended.err
+    assert ended.json["error"] == "usage" if how else not ended.out
     assert not receipts_in(digits)
 
 
@@ -183,13 +184,16 @@ def test_other_records_than_those_that_were_fitted(shell: Shell, digits: Path, v
 
 
 @pytest.mark.parametrize("command", ["plan", "unlearn", "status"])
-def test_a_workspace_in_use_or_missing(shell: Shell, digits: Path, command: str) -> None:
+def test_a_workspace_in_use_or_missing(
+    shell: Shell, digits: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr("maxrr.cli.workspaces.WAIT", 0.0)
     asked = () if command == "status" else ("--ids", 3)
     with Workspace.open(digits):
         if command == "unlearn":
-            assert "another process" in shell(command, digits, *asked, "--wait", 0, code=1).err
+            assert "another process" in shell(command, digits, *asked, code=1).err
         else:  # who only reads waits for nobody
-            shell(command, digits, *asked, "--wait", 0)
+            shell(command, digits, *asked)
     assert "is not a workspace" in shell(command, digits / "nowhere", *asked, code=1).err
     assert "is not a workspace" in shell(command, history_in(digits), *asked, code=1).err
 

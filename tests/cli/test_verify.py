@@ -12,13 +12,11 @@ import pytest
 from maxrr.evidence import Dossier, Envelope, PublicKeys, Statement, Subject
 from maxrr.evidence.dossiers import CLAIMS
 from maxrr.report import dossier_page
-from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell
 from tests.cli.test_starting import ARRAYS, SLOW, imported
 from tests.evidence.forgeries import FORGED, KEY, OPERATOR, OTHER, TRUE, UNREADABLE
 from tests.evidence.test_dossiers import published
-from tests.plain_receipts import receipt
 
 
 @pytest.fixture
@@ -44,7 +42,7 @@ def plain(tmp_path: Path) -> Path:
 def test_a_true_page_is_verified(shell: Shell, page: Path, plain: Path, key: Path) -> None:
     shown = shell("verify", page, "--key", key).out
     assert len(re.findall(r"  yes$", shown, re.MULTILINE)) == len(CLAIMS) + 1
-    assert "It is about 3 records (about alice, which is not signed): scan-0, scan-4, scan-8." in shown
+    assert "(about alice, which is not signed): scan-0, scan-4, scan-8." in shown
     assert "Receipt 3, 2026-03-01T07:45:10+00:00: exact-refit" in shown
     assert len(re.findall(r"  yes$", shell("verify", plain, "--key", key).out, re.MULTILINE)) == len(CLAIMS)
 
@@ -58,7 +56,7 @@ def test_as_json(shell: Shell, page: Path, key: Path) -> None:
     OTHER.public.save(other)
     said = shell("verify", page, "--key", other, "--json", code=4).json
     assert said["holds"] is False
-    assert said["receipt"] is None
+    assert "receipt" not in said
 
 
 @pytest.mark.parametrize("name", FORGED)
@@ -140,13 +138,13 @@ def test_keys(shell: Shell, tmp_path: Path, page: Path, key: Path) -> None:
 def test_the_log_of_today(shell: Shell, tmp_path: Path, plain: Path, key: Path) -> None:
     published(tmp_path / "log", 20)
     assert "goes on from the state of it that is signed in here.  " in shell(
-        "verify", plain, "--key", key, "--log", tmp_path / "log"
+        "verify", plain, "--key", key, "--against", tmp_path / "log"
     ).out  # fmt: skip
     published(tmp_path / "rewritten", 20, b" rewritten")
-    shown = shell("verify", plain, "--key", key, "--log", tmp_path / "rewritten", code=4).out
+    shown = shell("verify", plain, "--key", key, "--against", tmp_path / "rewritten", code=4).out
     assert "it was rewritten" in shown
     published(tmp_path / "split", 7, b" rewritten")
-    assert "two histories" in shell("verify", plain, "--key", key, "--log", tmp_path / "split", code=4).out
+    assert "two histories" in shell("verify", plain, "--key", key, "--against", tmp_path / "split", code=4).out
 
 
 def test_it_starts_without_what_it_does_not_need(page: Path, plain: Path, key: Path) -> None:
@@ -211,7 +209,7 @@ def test_json_names_the_checks_and_what_came_of_them(shell: Shell, tmp_path: Pat
         return {check["name"]: check["held"] for check in said["checks"]}
 
     published(tmp_path / "log", 20)
-    assert held(page, 0, "--log", tmp_path / "log") == dict.fromkeys([*CLAIMS, "page", "log"], True)
+    assert held(page, 0, "--against", tmp_path / "log") == dict.fromkeys([*CLAIMS, "page", "log"], True)
     older = re.sub('(name="maxrr-version" content=")[^"]+', r"\g<1>0.0.9", page.read_text(encoding="utf-8"))
     page.write_text(older, encoding="utf-8")
     assert held(page, 5) == dict.fromkeys(CLAIMS, True) | {"page": None}
@@ -223,25 +221,10 @@ def test_json_names_the_checks_and_what_came_of_them(shell: Shell, tmp_path: Pat
     }  # fmt: skip
     shown = shell("verify", page, "--key", tmp_path / "other.pub", code=4).out
     assert "not known: not looked at: it rests on the signature" in " ".join(shown.split())
-    assert "maxrr key succession OLD NEW" in " ".join(shown.split())
+    assert "maxrr verify NEW --against OLD" in " ".join(shown.split())
 
 
-def test_a_file_for_another_command(shell: Shell, tmp_path: Path, page: Path, plain: Path, key: Path) -> None:
-    signed, text, replayed = tmp_path / "signed.json", tmp_path / "text.json", tmp_path / "replay.json"
-    handed = HandedReceipt.sign(receipt(), KEY)
-    signed.write_bytes(handed.to_bytes())
-    text.write_text(receipt().to_json())
-    about = Statement((Subject("receipt", handed.sha256),), "https://maxrr.dev/replay/v1", {})
-    replayed.write_bytes(Envelope.sign(about, OTHER).to_bytes())
-    for path, command in (
-        (signed, f"a signed receipt: maxrr receipt verify {signed} --key operator.pub"),
-        (text, f"a receipt that is not signed: maxrr receipt show {text}"),
-        (replayed, f"maxrr receipt verify RECEIPT --key operator.pub --key auditor.pub --statement {replayed}"),
-        (key, "a file of public keys: name it with --key"),
-    ):
-        assert command in shell("verify", path, "--key", key, code=1).err
-    for path in (page, plain):
-        assert f"maxrr verify {path} --key operator.pub" in shell("receipt", "show", path, code=1).err
-    assert "a signed replay" in shell("receipt", "show", replayed, code=1).err
+def test_what_is_wrong_with_a_page_is_no_receipt_either(shell: Shell, tmp_path: Path, key: Path) -> None:
     (tmp_path / "odd.html").write_text("<p>hello</p>")
-    assert "not one that `maxrr receipt for` made" in shell("receipt", "show", tmp_path / "odd.html", code=1).err
+    for command in (("verify", "--key", key), ("receipt", "show")):
+        assert str(tmp_path / "odd.html") in shell(*command, tmp_path / "odd.html", code=1).err

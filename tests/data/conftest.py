@@ -2,7 +2,7 @@
 
 import pytest
 
-from maxrr.data import places
+from maxrr.data import known
 from maxrr.data.known import PUBLISHED
 from tests.data.sources import Server, tiny
 
@@ -12,7 +12,7 @@ def bare(tmp_path, monkeypatch):
     """A machine without datasets; its folders are below the path returned."""
     monkeypatch.delenv("MAXRR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(places, "DEBIAN", tmp_path / "debian")
+    monkeypatch.setattr(known, "DEBIAN", tmp_path / "debian")
     return tmp_path
 
 

@@ -108,7 +108,7 @@ def without(name):
 
 NAN = np.where(X == 9, np.nan, X)
 BAD = {
-    "objects": (SIDES | {"y_train": np.array([None] * 14)}, "holds Python objects, which are not read"),
+    "objects": (SIDES | {"y_train": np.array([None] * 14)}, "Object arrays"),
     "no labels": (without("y_test"), "lacks y_test"),
     "no arrays": ({}, "lacks x_test; lacks x_train; .*It must hold X and y, or x_train"),
     "a misspelt array": (SIDES | {"subject_train": Y[:14]}, "has subject_train, which means nothing here"),
@@ -162,7 +162,7 @@ def test_every_truncation_is_refused(tmp_path):
     path = tmp_path / "cut.npz"
     for length in range(0, len(whole), 5):
         path.write_bytes(whole[:length])
-        with pytest.raises(DataError, match=r"\.npz archive"):
+        with pytest.raises(DataError, match=r"read as \.npz"):
             load_by_rows(path)
 
 
@@ -184,5 +184,5 @@ def test_other_files_are_refused(tmp_path):
         load_by_rows(path)
     with open(path, "wb") as file:
         np.save(file, X)
-    with pytest.raises(DataError, match=r"\.npz archive"):
+    with pytest.raises(DataError, match=r"read as \.npz"):
         load_by_rows(path)

@@ -40,16 +40,16 @@ def test_the_inputs_of_a_record_do_not_depend_on_others(tmp_path):
 @pytest.mark.parametrize(
     ("encoding", "words"),
     [
-        (None, r"line 2, column 'country': 'de' is not a number.*declare.*\{\"categories\": \[\"de\", …\]\}"),
+        (None, r"line 2, column 'country': 'de' is not a number.*Categories\(\['de'"),
         (
             {"country": Categories(["de", "fr", "it"]), "age": Number(fill=0.0)},
-            r"line 4, column 'country': there is no value.*\"missing\": true",
+            r"line 4, column 'country': there is no value.*missing=True",
         ),
         (
             {"country": Categories(["de", "fr"], missing=True), "age": Number(fill=0.0)},
             r"line 3, column 'country': 'it' is none of the declared",
         ),
-        ({"country": Categories(["de"], other=True, missing=True)}, r"line 3, column 'age': '' .*\{\"fill\": 0.0\}"),
+        ({"country": Categories(["de"], other=True, missing=True)}, r"line 3, column 'age': there is no value"),
         ({"nation": Categories(["de"])}, r"the encoding declares 'nation', but the inputs are 'country', 'height'"),
     ],
 )
@@ -58,26 +58,25 @@ def test_what_is_not_declared_is_an_error_that_says_what_to_declare(tmp_path, en
         everything(tmp_path / "table.csv", TABLE, encoding=encoding and Encoding(encoding))
 
 
-def test_json_and_back(tmp_path):
-    (tmp_path / "encoding.json").write_text(DECLARED.to_json())
-    assert Encoding.read(tmp_path / "encoding.json") == DECLARED
+def test_json_and_back():
+    assert Encoding.from_json(DECLARED.to_json()) == DECLARED
     assert Encoding.from_json('{"x": {}}') == Encoding({"x": Number()})
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[]", "JSON object"),
+        ("[]", "one entry"),
         ("{", "written in JSON"),
         ('{"x": {"fill": NaN}}', "written in JSON"),
-        ('{"x": {"fil": 0}}', "column 'x': declare"),
-        ('{"x": {"categories": "de"}}', "column 'x': declare"),
-        ('{"x": {"categories": []}}', "column 'x': categories must be different, and at least one"),
+        ('{"x": {"fil": 0}}', "column 'x': .*'fil'"),
+        ('{"x": {"categories": "de"}}', "column 'x': categories is text"),
+        ('{"x": {"categories": []}}', "column 'x': .*at least one"),
         ('{"x": {"categories": [1, "1"]}}', "must be different"),
-        ('{"x": {"categories": [1.5]}}', "texts or whole numbers"),
-        ('{"x": {"categories": ["a"], "other": 1}}', "other is true or false"),
+        ('{"x": {"categories": [1.5]}}', "not text"),
+        ('{"x": {"categories": ["a"], "other": 1}}', "not true or false"),
         ('{"x": {"width": 0}}', "width must be a positive number"),
-        ('{"x": {"fill": true}}', "fill must be a finite number"),
+        ('{"x": {"fill": true}}', "fill is true or false"),
         ('{"x": {"indicator": true}}', "declare the fill"),
     ],
 )

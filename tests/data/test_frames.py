@@ -111,9 +111,9 @@ BAD = {
     "a date": (
         SMALL | {"x": [date(2020, 1, 1)] * 2},
         {},
-        r"record 'a', column 'x': a \w+ is not a number: make it one",
+        r"record 'a', column 'x': a .*days_since",
     ),
-    "lists": (SMALL | {"x": [[1.0], [2.0]]}, {}, r"record 'a', column 'x': a \w+ is not a number"),
+    "lists": (SMALL | {"x": [[1.0], [2.0]]}, {}, r"record 'a', column 'x': .*length"),
     "no id": (SMALL | {"id": ["a", None]}, {}, "record ids must be there for every record, and row 1"),
     "no class": (SMALL | {"label": ["a", None]}, {}, "labels must be there for every record, and row 1"),
     "no such column": (SMALL, {"label": "ill"}, "has no column 'ill'"),
@@ -140,15 +140,6 @@ def test_what_is_no_frame():
     for given in (np.zeros((2, 2)), pl.DataFrame(SMALL).lazy(), pd.DataFrame(np.zeros((2, 3)))):
         with pytest.raises(DataError, match=r"frame of pandas or polars|names of columns"):
             from_frame(given)
-
-
-def test_damaged_and_swelling_files_are_refused(tmp_path):
-    (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing PAR1")
-    with pytest.raises(DataError, match=r"bad\.parquet: cannot be read as Parquet"):
-        load(tmp_path / "bad.parquet")
-    pq.write_table(pa.table({"x": pa.array(np.zeros((1 << 25) + 1, np.int8))}), tmp_path / "bomb.parquet")
-    with pytest.raises(DataError, match="would unpack to"):
-        load(tmp_path / "bomb.parquet")
 
 
 @pytest.mark.parametrize("option", [{"label": "x"}, {"weight": "x"}, {"encoding": ENCODING}])
@@ -182,3 +173,9 @@ def test_a_class_that_is_none_is_named_with_its_row(row, tmp_path):
     frame.write_parquet(tmp_path / "table.parquet")
     with pytest.raises(DataError, match=rf"table\.parquet: labels .* row {row} has 0\.5"):
         load(tmp_path / "table.parquet", **NAMES, encoding=ENCODING)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(DataError, match=r"bad\.parquet: cannot be read as Parquet"):
+        load(tmp_path / "bad.parquet")

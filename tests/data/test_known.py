@@ -2,15 +2,16 @@
 
 import gzip
 import hashlib
+import re
 import subprocess
 import sys
-from dataclasses import replace
+import tracemalloc
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from maxrr.data import DataError, available, describe, fetch, load, places
+from maxrr.data import DataError, available, describe, fetch, known, load
 from maxrr.data.known import PUBLISHED
 from tests.data.sources import idx_bytes, tiny
 
@@ -56,7 +57,7 @@ def entry(bare, monkeypatch):
     """A dataset that no place has yet."""
     dataset, files = tiny("http://127.0.0.1:9/")
     monkeypatch.setitem(PUBLISHED, "tiny", dataset)
-    monkeypatch.setattr(places, "fetch", lambda name, progress: pytest.fail("nothing should be fetched"))
+    monkeypatch.setattr(known, "fetch", lambda name, progress: pytest.fail("nothing should be fetched"))
     return files
 
 
@@ -112,7 +113,7 @@ def test_what_is_available_on_a_bare_machine(bare):
 def test_a_damaged_file_is_named(entry, bare, monkeypatch, name, packed):
     files = entry | {name: entry[name][:-1]}
     put(bare / "debian" / "tiny", files, packed)
-    with pytest.raises(DataError, match=f"{name}(.gz)?: is truncated"):
+    with pytest.raises(DataError, match=f"{name}(.gz)?: (cannot be read|has another content)"):
         load("tiny")
     files = entry | {name: entry[name][:-1] + bytes([entry[name][-1] ^ 1])}
     put(bare / "debian" / "tiny", files, packed)
@@ -122,14 +123,28 @@ def test_a_damaged_file_is_named(entry, bare, monkeypatch, name, packed):
         fetch("tiny")
 
 
-def test_images_and_labels_must_be_as_many(bare, monkeypatch):
-    entry, files = tiny("")
-    fewer = idx_bytes(np.zeros(6, dtype=np.uint8))
-    sha256 = entry.sha256 | {"train-labels-idx1-ubyte": hashlib.sha256(fewer).hexdigest()}
-    monkeypatch.setitem(PUBLISHED, "tiny", replace(entry, sha256=sha256))
-    put(bare / "debian" / "tiny", files | {"train-labels-idx1-ubyte": fewer})
-    with pytest.raises(DataError, match=r"train-images-idx3-ubyte has 7 images, but .*labels-idx1-ubyte has 6 labels"):
-        load("tiny")
+@pytest.mark.parametrize("packed", [False, True])
+def test_every_truncation_is_refused(tmp_path, packed):
+    content = idx_bytes(np.arange(24, dtype=np.uint8).reshape(2, 3, 4))
+    sha256 = hashlib.sha256(content).hexdigest()
+    path = tmp_path / ("cut.gz" if packed else "cut")
+    whole = gzip.compress(content) if packed else content
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataError, match=re.escape(str(path))):
+            known.content_of(path, sha256)
+    path.write_bytes(whole)
+    assert known.array_of(known.content_of(path, sha256), 3).shape == (2, 3, 4)
+
+
+def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(known, "LARGEST", 1 << 20)
+    (tmp_path / "file.gz").write_bytes(gzip.compress(bytes(1 << 26), 1))
+    tracemalloc.start()
+    with pytest.raises(DataError, match="another content"):
+        known.content_of(tmp_path / "file.gz", "0" * 64)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
 
 
 def test_fetching_what_is_here_says_where(entry, bare):

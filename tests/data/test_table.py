@@ -87,10 +87,10 @@ def test_what_the_csv_module_writes_is_read(tmp_path, rows):
 
 BAD = {
     "a word": ("label,x,y\na,1,2\n\nb,1,two\n", "line 4, column 'y': 'two' is not a number"),
-    "nothing": ("label,x\na,\nb,1\n", "line 2, column 'x': '' is not a number"),
+    "nothing": ("label,x\na,\nb,1\n", "line 2, column 'x': there is no value"),
     "a decimal comma": ('label,x\na,"1,5"\n', "line 2, column 'x': '1,5' is not a number"),
     "an underscore": ("label,x\na,2024_01\n", "'2024_01' is not a number"),
-    "NaN": ("label,x\na,1\nb,NaN\n", "line 3, column 'x': nan is not a finite number"),
+    "NaN": ("label,x\na,1\nb,NaN\n", "line 3, column 'x': there is no value"),
     "infinity": ("label,x\na,-inf\n", "line 2, column 'x': -inf is not a finite number"),
     "too large": ("label,x\na,1e39\n", r"line 2, column 'x': 1e\+39 is not a finite number in float32"),
     "too few values": ("label,x,y\na,1\n", "line 2 has 2 values, but the header names 3"),
@@ -105,7 +105,7 @@ BAD = {
     "another separator": ("label;x\na;1\n", "no column 'label': its columns are 'label;x'"),
     "a column twice": ("label,x,x\na,1,2\n", "names a column twice"),
     "no inputs": ("label,id\na,1\n", "has no inputs"),
-    "no records": ("label,x\n\n", "has a header, but no records"),
+    "no records": ("label,x\n\n", "has no records"),
     "an empty file": ("", "no column 'label': its columns are nothing"),
     "repeated ids": ("label,x,id\na,1,7\na,2,7\n", "unique, but these repeat: 7"),
     "an open quote": ('label,x\na,"1\n', "cannot be read as CSV: unexpected end of data"),

@@ -10,6 +10,7 @@ import pytest
 
 from maxrr import MaxRR
 from maxrr.data import Categories, Encoding, Number, from_frame
+from maxrr.data.reading import Reading
 from maxrr.errors import DataError
 from maxrr.files.strict_json import json_digest
 from maxrr.serving import export, export_onnx, load, snapshot
@@ -57,7 +58,9 @@ def test_columns_that_are_called_like_the_inputs_are_encoded_too(tmp_path):
     scaled = Encoding({"visits": Number(mean=5.0, width=5.0)})
     frame = pd.DataFrame(ROWS)[["id", "label", "visits"]]
     records = from_frame(frame, encoding=scaled)
-    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), records, source={"encoding": scaled.to_json()}) as ws:
+    with Workspace.create(
+        tmp_path / "ws", MaxRR.on_features(), records, source={"reading": Reading(encoding=scaled).to_toml()}
+    ) as ws:
         export(ws, tmp_path / "model")
     asked = frame[["visits"]]
     for served in (load(tmp_path / "model"), snapshot(tmp_path / "ws")):
@@ -77,8 +80,8 @@ def test_columns_that_are_called_like_the_inputs_are_encoded_too(tmp_path):
         (ASKED[1] | {"visits": "many"}, "row 0, column 'visits': 'many' is not a number"),
         (ASKED[1] | {"visits": [1, 2]}, "all single values, or lists of one length"),
         ({"age": [1.0, 2.0], "visits": [1], "country": ["de", "fr"]}, "all single values, or lists of one length"),
-        (ASKED[1] | {"visits": [[1]], "age": [1.0], "country": ["de"]}, "a list is not a number"),
-        ({"age": [1.0, 2.0], "visits": [[1], [2, 3]], "country": ["de", "fr"]}, "a list is not a number"),
+        (ASKED[1] | {"visits": [[1]], "age": [1.0], "country": ["de"]}, "length"),
+        ({"age": [1.0, 2.0], "visits": [[1], [2, 3]], "country": ["de", "fr"]}, "length"),
         (ASKED[1] | {"visits": 10**400}, "row 0, column 'visits': inf is not a finite number in float32"),
         (ASKED[1] | {"age": -(10**400)}, "row 0, column 'age': -inf is not a finite number in float32"),
         (RECORDS, "the records are a Dataset"),
@@ -100,7 +103,7 @@ def test_plain_columns_need_no_encoding(tmp_path):
 
 
 def test_a_workspace_that_knows_its_encoding_exports_it(tmp_path):
-    model, source = MaxRR.on_features(), {"encoding": ENCODING.to_json()}
+    model, source = MaxRR.on_features(), {"reading": Reading(encoding=ENCODING).to_toml()}
     with Workspace.create(tmp_path / "ws", model, RECORDS, source=source) as workspace:
         export(workspace, tmp_path / "model")
         expected = workspace.model.predict(RECORDS.inputs[:12])
@@ -110,7 +113,7 @@ def test_a_workspace_that_knows_its_encoding_exports_it(tmp_path):
 
 
 def test_a_workspace_that_knows_its_encoding_refuses_another(tmp_path):
-    model, source = MaxRR.on_features(), {"encoding": ENCODING.to_json()}
+    model, source = MaxRR.on_features(), {"reading": Reading(encoding=ENCODING).to_toml()}
     other = Encoding(ENCODING.rules | {"age": Number(fill=2.0, indicator=True, width=3.0)})  # of the same columns
     with Workspace.create(tmp_path / "ws", model, RECORDS, source=source) as workspace:
         with pytest.raises(ValueError, match="another one than the workspace was fitted with"):

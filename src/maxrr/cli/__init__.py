@@ -8,16 +8,13 @@ import typer
 
 from maxrr import version as released
 from maxrr.cli import (
-    adding,
     audit,
-    catching_up,
+    backup,
     data,
     demo,
     export,
     fit,
-    giving,
     key,
-    log,
     predict,
     receipt,
     replay,
@@ -42,7 +39,7 @@ def group(words: str, commands: dict[str, Callable[..., None]], cls: type[Comman
     """
     made = typer.Typer(
         cls=cls, help=paragraphs(words), no_args_is_help=True, add_completion=cls is not None,
-        pretty_exceptions_enable=False,
+        pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"max_content_width": 100},
     )  # fmt: skip
     for name, command in commands.items():
         made.command(name, help=paragraphs(inspect.getdoc(command) or ""))(command)
@@ -52,7 +49,7 @@ def group(words: str, commands: dict[str, Callable[..., None]], cls: type[Comman
 def paragraphs(text: str) -> str:
     """Help as Typer wants it: prose a line each, to be wrapped, and what is indented, as examples, as it is."""
     parts = text.split("\n\n")
-    return "\n\n".join(f"\b{part}" if part.startswith("    ") else part.replace("\n", " ") for part in parts)
+    return "\n\n".join(f"\b\n{part}" if part.startswith("    ") else part.replace("\n", " ") for part in parts)
 
 
 app = group(
@@ -62,16 +59,16 @@ app = group(
         "plan": unlearn.plan,
         "unlearn": unlearn.unlearn,
         "replace": unlearn.replace,
-        "add": adding.add,
-        "refit": adding.refit,
+        "add": unlearn.add,
+        "refit": fit.refit,
         "replay": replay.replay,
         "bundle": replay.bundle,
         "verify": verify.verify,
         "audit": audit.audit,
-        "page": audit.page,
         "predict": predict.predict,
         "status": status.status,
-        "backup": catching_up.backup,
+        "backup": backup.backup,
+        "catch-up": backup.catch_up,
         "export": export.export,
         "revocations": export.revocations,
         "demo": demo.demo,
@@ -80,32 +77,22 @@ app = group(
 )
 app.add_typer(
     group(
-        "The answer to a request: in words, checked, and for the person whom it is about.",
-        {"show": receipt.present, "verify": receipt.verify, "for": giving.give},
+        "The answer to a request: in words, and for the person whom it is about.",
+        {"show": receipt.present, "for": receipt.give},
     ),
     name="receipt",
 )
 app.add_typer(
     group(
-        "The key that signs receipts, replays, audits and the log.",
-        {"new": key.new, "show": key.present, "rotate": key.rotate, "succession": key.succession},
+        "The key that signs receipts and the log.",
+        {"new": key.new, "show": key.present, "rotate": key.rotate},
     ),
     name="key",
 )
 app.add_typer(
     group(
-        "The log of what was signed, which nobody can quietly rewrite.",
-        {"verify": log.verify, "consistency": log.consistency, "show": log.present},
-    ),
-    name="log",
-)
-app.add_typer(
-    group("A workspace that was restored from a backup.", {"catch-up": catching_up.catch_up}), name="workspace"
-)
-app.add_typer(
-    group(
-        "The data sets: which are known, where they lie, what is in them.",
-        {"list": data.known, "get": data.get, "describe": data.describe},
+        "Data sets: how a source is read, what is in it, and those known by name.",
+        {"prepare": data.prepare, "describe": data.describe, "get": data.get},
     ),
     name="data",
 )

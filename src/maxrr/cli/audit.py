@@ -1,129 +1,175 @@
-"""`maxrr audit` and `maxrr page`: attack the model, to see whether it can be told that it once had the records."""
+"""`maxrr audit`: attack the model, to see whether it can be told that it once had the records."""
 
 from __future__ import annotations
 
 import json as json_
+import os
+import shutil
+import stat
+import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from maxrr.cli import outputs, show
-from maxrr.cli.evidence import forgotten_records, scratch, test_records
-from maxrr.cli.options import WAIT, EngineName, Folder, Json, Network, Source, Train, Wait
-from maxrr.cli.replay import receipt_of
+from maxrr.cli.options import Device, EngineName, Json, Source
+from maxrr.cli.receipt import Named, receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
-from maxrr.cli.workspaces import check_code, importing_from_here, opened, sides
+from maxrr.cli.workspaces import check_code, opened, reading_in, sides
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
+    from maxrr.data import Dataset
     from maxrr.unlearning import Receipt
+    from maxrr.workspace import Workspace
 
 TITLE = "MaxRR audit of receipt"  # as its pages begin
 INTERRUPTED = "nothing was changed, and the same command goes on with the models that it has made"
+A_DAY = 86_400.0  # seconds, after which nobody goes on with an interrupted audit
 
 
 def audit(
-    workspace: Folder,
-    receipt: Annotated[str, Argument(metavar="RECEIPT", help="A receipt of this workspace: its file, or its number.")],
+    place: Annotated[
+        Path, Argument(metavar="WORKSPACE", help="The workspace; with --page the JSON file of an earlier audit.")
+    ],
+    receipt: Named = None,
     forgotten: Annotated[
         str | None,
-        Option(
-            help="Where the forgotten records are, with their ids: a name, file or folder as `fit` takes it, "
-            "which may have others, too. Give it if the workspace's own source no longer has them."
-        ),
+        Option(help="Where the forgotten records are, with their ids, if the workspace's source has them no longer."),
     ] = None,
     shadows: Annotated[
-        int,
-        Option(
-            min=8,
-            help="How many models to train and compare with: two fifths with the records, the others without. "
-            "More find smaller traces and take longer; choose the number beforehand, with --plan.",
-        ),
+        int, Option(min=8, help="How many models to train. More find smaller traces; choose beforehand, with --plan.")
     ] = 64,
     plan: Annotated[
-        bool,
-        Option(
-            "--plan",
-            help="Do not audit: train a pilot of 24 models, say how many --shadows it takes to find anything, and end.",
-        ),
+        bool, Option("--plan", help="Train a pilot of 24 models, say how many --shadows it takes, and end.")
     ] = False,
     test: Annotated[
         str | None,
-        Option(
-            help="Records that no model saw: a name, file or folder as `fit` takes it, of which all are used. If "
-            "not given, the test records of the workspace's source, which were set aside when it was fitted: others "
-            "are a caveat on the finding."
-        ),
+        Option(help="Records that no model saw. If not given, those of the source that were set aside for testing."),
     ] = None,
     source: Source = None,
-    device: Annotated[
-        str | None,
-        Option(help="Where to train: cpu, cuda, or cuda:1 for the second GPU. If not given, the best there is."),
-    ] = None,
+    device: Device = None,
     out: Annotated[
         Path | None,
         Option(
-            help="The page to write, a .html file; the same for programs goes beside it as .json. If not given, "
-            "audit-NUMBER.html in the current folder."
+            help="The page to write; the same for programs goes beside it as .json. audit-NUMBER.html if not given."
         ),
     ] = None,
+    page: Annotated[
+        bool, Option("--page", help="Draw the page of an earlier audit again, from its JSON. Nothing is measured.")
+    ] = False,
     engine: EngineName = None,
-    network: Network = None,
-    train: Train = None,
-    wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Audit a receipt: train models with and without the forgotten records, and try to tell the model from the latter.
 
     Exits with 0 if the model is indistinguishable from retraining at this power, with 4 if residual influence is found
-    and with 5 if there is not enough evidence. Nothing is changed but the count of audits of the receipt. Models that
-    saw the records are kept in memory only. If an audit is interrupted, the same command goes on with it.
+    and with 5 if there is not enough evidence. Nothing is changed but the count of audits of the receipt. If an audit
+    is interrupted, the same command goes on with it.
 
     Examples:
 
         maxrr audit ws/ 2 --plan
-        maxrr audit ws/ 2
-        maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128 --device cuda
-        maxrr audit ws/ 2 --engine ray
-        maxrr audit ws/ receipt.json --out audit.html --json
+        maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128
+        maxrr audit audit-2.json --page
     """
     from maxrr.audit import audit as audit_
     from maxrr.audit import plan_audit
     from maxrr.parallel.ray_cluster import engine_from
 
-    workers = engine_from(engine)
     if out is not None and out.suffix != ".html":
         raise Stop(USAGE, f"--out names a page, such as {out.with_suffix('.html')}")
-    with importing_from_here(network, train), show.progress() as progress, opened(
-        workspace, wait, records=lambda: training, network=network, train=train, read_only=True
-    ) as found:  # fmt: skip
+    if page:
+        draw(place, out or place.with_suffix(".html"))
+        return
+    if receipt is None:
+        raise Stop(USAGE, "name the receipt by its number: maxrr audit ws/ 1")
+    workers = engine_from(engine)
+    with show.progress(), opened(place, records=lambda: training, read_only=True) as found:
         check_code(found, training=True)
-        handed = receipt_of(found, receipt).receipt
-        page = out or Path(f"audit-{handed.number}.html")
+        handed, model = receipt_of(found, receipt).receipt, found.model
+        target = out or Path(f"audit-{handed.number}.html")
         if not plan:
-            check_free(page, handed, found.model.model_hash_)
-        training, held_out = sides(found, source, progress)
-        gone = forgotten_records(found, handed, training, forgotten, progress)
-        unseen = test_records(found, held_out, test, progress)
-        model = found.model
+            check_free(target, handed, model.model_hash_)
+        training, held_out = sides(found, source)
+        gone = forgotten_records(found, handed, training, forgotten)
+        unseen = model.kind_.with_classes(held_out if test is None else everything_in(found, test))
+        if not len(unseen):
+            raise Stop(FAILED, "the source has no test records, and an audit needs some: bring them by --test")
         if plan:
-            tell_plan(plan_audit(model, handed, gone, unseen, device=device, progress=progress, engine=workers), json)
+            tell_plan(
+                plan_audit(model, handed, gone, unseen, device=device, progress=show.report, engine=workers), json
+            )
             return
         try:
             result = audit_(
-                model, handed, gone, unseen, shadows=shadows, device=device, folder=scratch(), progress=progress,
-                engine=workers,
+                model, handed, gone, unseen, shadows=shadows, device=device, folder=scratch(),
+                progress=show.report, engine=workers,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise KeyboardInterrupt(INTERRUPTED) from None
-    write(result, page)
+    write(result, target)
     if json:
-        show.json(json_.loads(result.to_json()) | {"page": str(page), "report": str(page.with_suffix(".json"))})
+        show.json(json_.loads(result.to_json()) | {"page": str(target), "report": str(target.with_suffix(".json"))})
     else:
-        tell(result, page)
+        tell(result, target)
     if code := exit_code(result.finding):
         raise Stop(code)
+
+
+# What an audit needs beside the model
+
+
+def forgotten_records(workspace: Workspace, receipt: Receipt, training: Dataset, given: str | None) -> Dataset:
+    """The records on a receipt, by their tombstones: from the place given, or from a source that still has them."""
+    records = workspace.model.kind_.with_classes(training if given is None else everything_in(workspace, given))
+    named = workspace.model.on_receipt(receipt, records.ids.tolist())
+    if named.replaced.any():
+        raise Stop(
+            FAILED, f"receipt {receipt.number} is of a record that was replaced, and no audit of that is provided"
+        )
+    wanted = len(set(receipt.tombstones))
+    missing = wanted - int(named.forgotten.sum())
+    if missing:
+        raise Stop(
+            FAILED,
+            f"{given or 'the source'} lacks {missing:,} of the {wanted:,} records on receipt {receipt.number}: "
+            "bring all of them, with their ids, by --forgotten",
+        )
+    return records.select(records.ids[named.forgotten])
+
+
+def everything_in(workspace: Workspace, source: str) -> Dataset:
+    """All records of a source, whichever side they are on: read as it says itself, or as those of the fit were."""
+    from maxrr.data import load
+    from maxrr.data.reading import Reading, reading_of
+
+    is_table = Path(source).suffix in (".csv", ".parquet")
+    reading = reading_of(source) or (reading_in(workspace.source) if is_table else Reading())
+    records, _ = load(source, reading=reading.to_toml(), whole=True, progress=show.report)
+    return records
+
+
+def scratch() -> Path:
+    """A folder of the user's own for what shadow models say, from where an interrupted audit goes on.
+
+    It holds probabilities, neither records nor networks. What an audit left behind that nobody went on with is deleted.
+    """
+    windows = os.name == "nt"  # where the temporary folder is the user's own
+    folder = Path(tempfile.gettempdir()) / ("maxrr-audit" if windows else f"maxrr-audit-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not windows and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077 or folder.is_symlink()):
+        raise Stop(FAILED, f"{folder} can be read by others, and probabilities would be written there: remove it")
+    for left in folder.iterdir():
+        if time.time() - left.stat().st_mtime > A_DAY:
+            shutil.rmtree(left, ignore_errors=True)
+    return folder
+
+
+# What is told and written
 
 
 def tell_plan(found: AuditPlan, json: bool) -> None:
@@ -219,26 +265,12 @@ def rows(result: AuditReport) -> list[tuple[str, ...]]:
     ]
 
 
-def page(
-    file: Annotated[Path, Argument(metavar="FILE", help="The JSON file that `maxrr audit` wrote beside its page.")],
-    out: Annotated[
-        Path | None, Option(help="The page to write, a .html file. If not given, beside the JSON under the same name.")
-    ] = None,
-) -> None:
-    """Draw the page of an audit again, from the JSON that was written beside it. Nothing is measured.
-
-    Examples:
-
-        maxrr page audit-1.json
-        maxrr page audit-1.json --out again.html
-    """
+def draw(file: Path, page: Path) -> None:
+    """Draw the page of an audit again, from the JSON that was written beside it."""
     from maxrr.audit import AuditReport
     from maxrr.files import read_regular, write_atomically
     from maxrr.report import audit_page
 
-    page = file.with_suffix(".html") if out is None else out
-    if page.suffix != ".html":
-        raise Stop(USAGE, f"--out names a page, such as {page.with_suffix('.html')}")
     outputs.check(page, "the page of an audit", lambda path: outputs.is_page(path, TITLE))
     try:
         drawn = audit_page(AuditReport.from_json(read_regular(file).decode()))

@@ -1,15 +1,17 @@
-"""`maxrr data`: which data sets are known and where they lie, fetching one, and what is in it."""
+"""`maxrr data`: data sets known by name, how a source is read, and what is in it."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument
+from typer import Argument, Option
 
-from maxrr.cli import show
-from maxrr.cli.options import Drop, EncodingFile, FromWhat, Id, Json, Label, Meta, Split, SplitBy, Subject, Weight
-from maxrr.cli.workspaces import reading, tell_columns
+from maxrr.cli import outputs, show
+from maxrr.cli.fit import tell_columns
+from maxrr.cli.options import Json
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:
@@ -23,57 +25,118 @@ ABOUT = {
 BAR = 20  # letters for the largest class
 
 
-def known(json: Json = False) -> None:
-    """List the data sets known by name, and where each was found."""
-    from maxrr.data import available
+class SplitBy(StrEnum):
+    """What decides which records are for testing."""
 
+    SUBJECT = "subject"
+    ID = "id"
+
+
+class IdsFrom(StrEnum):
+    """What records are called whose source does not say."""
+
+    CONTENT = "content"
+    ROWS = "rows"
+
+
+def get(
+    name: Annotated[
+        str | None, Argument(metavar="[NAME]", help="Which data set; if not given, all are listed.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Fetch a data set from its official site into the user's cache, unless it is here already; or list them.
+
+    Examples:
+
+        maxrr data get
+        maxrr data get fashion-mnist
+    """
+    from maxrr.data import available, fetch
+
+    if name is not None:
+        with show.progress():
+            fetch(name, show.report)
+    found = [(each, ABOUT[each], place) for each, place in available() if name in (None, each)]
     if json:
-        show.json([{"name": name, "about": ABOUT[name], "place": place} for name, place in available()])
+        show.json([{"name": each, "about": about, "place": place} for each, about, place in found])
         return
-    rows = [(name, ABOUT[name], place or f"not here yet: maxrr data get {name}") for name, place in available()]
+    rows = [(each, about, place or f"not here yet: maxrr data get {each}") for each, about, place in found]
     show.table(("name", "what it is", "where"), rows)
 
 
-def get(name: Annotated[str, Argument(metavar="NAME", help="Which data set, as `maxrr data list` writes it.")]) -> None:
-    """Fetch a data set from its official site into the user's cache, unless it is here already."""
-    from maxrr.data import fetch
+def prepare(
+    source: Annotated[Path, Argument(metavar="SOURCE", help="A .csv, .parquet, .npz or .npy file.")],
+    label: Annotated[str | None, Option(help="The column with the class, if it is not called label.")] = None,
+    id: Annotated[str | None, Option(help="The column with the record id, if it is not called id.")] = None,
+    subject: Annotated[
+        str | None, Option(help="The column that says whom a record is about, if it is not called subject.")
+    ] = None,
+    weight: Annotated[
+        str | None, Option(help="The column that says how much a record counts; none by default.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, Option(help="A column that the model must not learn from; may be repeated.")
+    ] = None,
+    meta: Annotated[
+        Path | None, Option(help="For an .npy file: the table with the label, id and subject of each row, in order.")
+    ] = None,
+    ids_from: Annotated[
+        IdsFrom | None,
+        Option(
+            help="How to name records that have no ids. content: by their own numbers. rows: by row numbers, which "
+            "change when a line is deleted."
+        ),
+    ] = None,
+    split_by: Annotated[
+        SplitBy,
+        Option(
+            help="What decides which records are for testing: all about one subject on one side, or each by its id."
+        ),
+    ] = SplitBy.SUBJECT,
+) -> None:
+    """Say once how a source is read: which columns are what, and how the others become inputs.
 
-    with show.progress() as progress:
-        place = fetch(name, progress)
-    show.say(f"{name} is in {place}.")
+    Writes a file beside the source, which every later command follows, and shows it: look at it, and edit it. No record
+    is in it. Texts become categories, dates the days since 2000-01-01, missing values 0 and an input that says so.
+    What is wrong with the source is listed at once, and nothing is written then.
+
+    Examples:
+
+        maxrr data prepare visits.csv --label diagnosis --id visit --subject person
+        maxrr data prepare embeddings.npy --meta people.parquet --label topic --subject author
+    """
+    from maxrr.data import prepare as write
+
+    outputs.check_apart(source)
+    file = write(
+        source, label=label, id=id, subject=subject, weight=weight, drop=drop or (), meta=meta,
+        ids_from=None if ids_from is None else ids_from.value, split_by=split_by.value,
+    )  # fmt: skip
+    show.say(f"Wrote {show.near(file)}:")
+    for line in file.read_text(encoding="utf-8").splitlines():
+        show.say(line)
 
 
 def describe(
     source: Annotated[
         str,
         Argument(
-            metavar="SOURCE", help="A data set known by name, an .npz, .csv or .parquet file, or a folder of images."
+            metavar="SOURCE", help="A data set known by name, an .npz, .npy, .csv or .parquet file, a folder of images."
         ),
     ],
-    label: Label = "label",
-    id: Id = "id",
-    subject: Subject = "subject",
-    weight: Weight = None,
-    drop: Drop = None,
-    encoding: EncodingFile = None,
-    ids_from: FromWhat = None,
-    meta: Meta = None,
-    split_by: Split = SplitBy.SUBJECT,
     json: Json = False,
 ) -> None:
     """Count the records of a data set: by class, by subject, and those that occur more than once.
 
-    Records without ids are counted, too: which of them are for testing then depends on --ids-from, rows if not given.
+    Examples:
+
+        maxrr data describe visits.csv
     """
     import maxrr.data as data
-    from maxrr.data.checks import MissingIdsError
 
-    options = reading(label, id, subject, weight, encoding, ids_from, str(split_by), meta, drop)
-    with show.progress() as progress:
-        try:
-            train, test = data.load(source, **options, progress=progress)
-        except MissingIdsError:
-            train, test = data.load(source, **options | {"ids_from": "rows"}, progress=progress)
+    with show.progress():
+        train, test = data.load(source, progress=show.report)
     found = data.describe(train, test)
     if json:
         tell_columns(train, json)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from typer import Option
 
 from maxrr.cli import outputs, show
-from maxrr.cli.options import Json
 from maxrr.cli.run import REFUTED, Stop
 from maxrr.cli.status import tell_counts
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 CORE = 0.3  # of the records: leaves many of every kind
 EPOCHS, LEARNING_RATE = 60, 3e-3
 EACH = 12  # records of each kind to forget
-SOURCE = {"name": "digits", "demo": "yes"}  # what its workspace says of itself
+SOURCE = {"source": "digits", "demo": "yes"}  # what its workspace says of itself
 
 Result = TypeVar("Result")
 
@@ -41,22 +40,18 @@ def demo(
             "nothing else is."
         ),
     ] = Path("demo"),
-    json: Json = False,
 ) -> None:
     """Fit on 8 × 8 digits, forget three kinds of them, compare with training again; write a report to look at.
 
     Exits with 4 if the bytes are not those of training again.
     """
     check_free(out)
-    with show.progress() as progress:
-        story = happen(out / "ws", progress)
+    with show.progress():
+        story = happen(out / "ws")
     write(story, out)
-    if json:
-        show.json(facts(story, out))
-    else:
-        tell(story)
-        show.say(f"The model is in {out / 'ws'}: maxrr status {out / 'ws'}")
-        show.say(f"The report: {out / 'report.html'}")
+    tell(story)
+    show.say(f"The model is in {out / 'ws'}: maxrr status {out / 'ws'}")
+    show.say(f"The report: {out / 'report.html'}")
     if not story.same_bytes:
         raise Stop(REFUTED)
 
@@ -64,7 +59,7 @@ def demo(
 # What happens
 
 
-def happen(folder: Path, progress: Progress) -> Story:
+def happen(folder: Path) -> Story:
     """Fit a workspace, send a request for each kind of record, each on top of those before it, and replay the last."""
     import numpy as np
 
@@ -79,7 +74,7 @@ def happen(folder: Path, progress: Progress) -> Story:
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier demo: `check_free` has looked
     workspace, fit_seconds = timed(
         lambda: Workspace.create(
-            folder, model_of(training), lambda: training, source=SOURCE, test=test, progress=titled(progress, title)
+            folder, model_of(training), lambda: training, source=SOURCE, test=test, progress=titled(title)
         )
     )
     with workspace:
@@ -91,10 +86,10 @@ def happen(folder: Path, progress: Progress) -> Story:
             rows = np.sort(draw(np.flatnonzero(members), EACH, replace=False))
             ids = training.ids[rows]
             retained = retained.without(ids)
-            requests.append(answer(workspace, kind, rows, ids, retained, test, progress))
-        progress("replaying in a fresh process", 0, 1)
+            requests.append(answer(workspace, kind, rows, ids, retained, test))
+        show.report("replaying in a fresh process", 0, 1)
         replayed = replay(requests[-1].receipt, workspace.model, training)
-        progress("replaying in a fresh process", 1, 1)
+        show.report("replaying in a fresh process", 1, 1)
     return Story(
         "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
         len(test), accuracy, fit_seconds, tuple(requests), replayed,
@@ -125,8 +120,7 @@ def shapers(
 
 
 def answer(
-    workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], retained: Dataset, test: Dataset,
-    progress: Progress,
+    workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], retained: Dataset, test: Dataset
 ) -> RequestStory:  # fmt: skip
     """Plan a request, carry it out, and train another model, in memory, on the records that are left."""
     from maxrr.report import RequestStory
@@ -136,19 +130,19 @@ def answer(
     policies = ("retrain", "keep-extractor") if kind == "core" else ("retrain",)
     plans = tuple(workspace.model.plan(ids, core_policy=policy) for policy in policies)
     title = f"forgetting {len(ids)} {kind}"
-    receipt, seconds = timed(lambda: workspace.model.execute(plans[0], progress=titled(progress, title)))
+    receipt, seconds = timed(lambda: workspace.model.execute(plans[0], progress=titled(title)))
     accuracy, hashes = workspace.model.score(test), (before, workspace.model.model_hash_)
     title = f"training again without {len(ids)} {kind}"
-    again, again_seconds = timed(lambda: model_of(retained).fit(retained, progress=titled(progress, title)))
+    again, again_seconds = timed(lambda: model_of(retained).fit(retained, progress=titled(title)))
     return RequestStory(kind, rows, plans, receipt, seconds, again_seconds, *hashes, again.model_hash_, accuracy)
 
 
-def titled(progress: Progress, title: str) -> Progress:
+def titled(title: str) -> Progress:
     """How far the training alone is, under a title that says what it is for."""
 
     def relay(what: str, done: int, total: int, **numbers: float) -> None:
         if what == "training":
-            progress(title, done, total, **numbers)
+            show.report(title, done, total, **numbers)
 
     return relay
 
@@ -233,32 +227,3 @@ def ending(story: Story) -> str:
     if differing:
         return f"After {differing} of {len(story.requests)} requests the bytes are not those of training again. {last}"
     return f"After each request the model is, byte for byte, one that never saw the forgotten records. {last}"
-
-
-def facts(story: Story, out: Path) -> dict[str, Any]:
-    """The story for programs."""
-    return {
-        "records": {kind: int(members.sum()) for kind, members in story.kinds.items()},
-        "accuracy": story.accuracy,
-        "fit_seconds": story.fit_seconds,
-        "requests": [
-            {
-                "kind": request.kind,
-                "records": len(request.rows),
-                "guarantee": request.receipt.guarantee,
-                "seconds": request.seconds,
-                "training_again_seconds": request.retrained_seconds,
-                "model_before": request.receipt.model_before,
-                "model_after": request.model,
-                "model_trained_again": request.retrained,
-                "same_bytes": request.same_bytes,
-                "accuracy": request.accuracy,
-                "receipt": request.receipt.number,
-            }
-            for request in story.requests
-        ],
-        "replay": story.replay.outcome,
-        "same_bytes": story.same_bytes,
-        "workspace": str(out / "ws"),
-        "report": str(out / "report.html"),
-    }

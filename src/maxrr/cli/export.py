@@ -10,7 +10,7 @@ from typing import Annotated
 from typer import Argument, BadParameter, Option
 
 from maxrr.cli import outputs, show
-from maxrr.cli.options import WAIT, Folder, Json, Network, Wait
+from maxrr.cli.options import Folder, Json
 from maxrr.cli.workspaces import check_code, opened
 from maxrr.plain_text import count, size
 
@@ -24,23 +24,21 @@ class Form(StrEnum):
 
 def export(
     workspace: Folder,
-    file: Annotated[Path | None, Argument(metavar="[FILE]", help="The ONNX file to write.")] = None,
-    serving: Annotated[
-        Path | None,
-        Option(
-            help="Write a folder instead, which maxrr.serving.load reads. It is new, empty, or holds an export, which "
-            "is replaced."
+    place: Annotated[
+        Path,
+        Argument(
+            metavar="PLACE",
+            help="A file, such as model.onnx, or a folder, which maxrr.serving.load reads: new, empty, or an earlier "
+            "export, which is replaced.",
         ),
-    ] = None,
+    ],
     form: Annotated[
         Form | None,
         Option(
-            help="With --serving: what computes the model there. onnx (if not given): NumPy and onnxruntime. torch: "
-            "PyTorch, for networks that are no graph."
+            help="What computes the model in a folder. onnx (if not given): NumPy and onnxruntime. torch: PyTorch, for "
+            "networks that are no graph."
         ),
     ] = None,
-    network: Network = None,
-    wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Write the model for programs that only predict: as an ONNX file, or as a folder. No record is in it.
@@ -52,29 +50,29 @@ def export(
     Examples:
 
         maxrr export ws/ model.onnx
-        maxrr export ws/ --serving model/
+        maxrr export ws/ model/
     """
-    from maxrr import serving as exports
+    from maxrr import serving
 
-    place = serving or file
-    if place is None or (serving is not None and file is not None):
-        raise BadParameter("name a FILE to write, or a folder with --serving: one of the two")
-    if form is not None and serving is None:
-        raise BadParameter("--form goes with --serving: a FILE is always ONNX")
-    if serving is None:
+    in_file = place.suffix == ".onnx"
+    if place.suffix and not in_file and not place.is_dir():
+        raise BadParameter(f"{place} is neither an ONNX file, such as {place.with_suffix('.onnx')}, nor a folder")
+    if form is not None and in_file:
+        raise BadParameter("--form goes with a folder: a file is always ONNX")
+    if in_file:
         outputs.check(place, "an ONNX file that maxrr wrote", lambda file: b"maxrr.model_hash" in file.read_bytes())
     outputs.check_apart(place)
-    with opened(workspace, wait, network=network, read_only=True) as found:
+    with opened(workspace, read_only=True) as found:
         found.check_newest()
         check_code(found)
-        if serving is None:
-            written = exports.export_onnx(found, place)
+        if in_file:
+            written = serving.export_onnx(found, place)
         else:
-            written = exports.export(found, place, form=None if form is None else form.value)
+            written = serving.export(found, place, form=None if form is None else form.value)
     if json:
         show.json(asdict(written) | {"path": str(written.path)})
         return
-    kind = f"ONNX opset {written.opset}" if serving is None else f"export {written.export}, computed by {written.form}"
+    kind = f"ONNX opset {written.opset}" if in_file else f"export {written.export}, computed by {written.form}"
     show.say(
         f"Wrote {written.path}, {size(written.bytes)}: model {written.model_hash[:12]}…, {kind}. "
         f"On {count(written.compared, 'record')} its probabilities are the model's to "

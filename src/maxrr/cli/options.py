@@ -8,14 +8,6 @@ from typer import Argument, BadParameter, Option
 
 Folder = Annotated[Path, Argument(metavar="WORKSPACE", help="The workspace: a folder that `maxrr fit` made.")]
 Json = Annotated[bool, Option("--json", help="Print the answer as JSON, for programs.")]
-Wait = Annotated[
-    float,
-    Option(
-        help="Seconds to wait while another process works in the workspace, before giving up. Raise it where "
-        "several take turns."
-    ),
-]
-WAIT = 5.0
 
 
 def known_engine(said: str | None) -> str | None:
@@ -36,141 +28,29 @@ EngineName = Annotated[
     Option(
         "--engine",
         envvar=ENGINE,
+        show_envvar=False,
         callback=known_engine,
-        help="Where long work is done. local: on this machine; so if not given. ray: on the Ray cluster that "
-        "RAY_ADDRESS names, or on one that is started here. ray://HOST:10001: on that one. A .toml file: as it says "
-        "(docs/scale.md). The result is the same.",
+        help="Where long work is done: local, ray, ray://HOST:10001, a .toml file.",
     ),
 ]
+Device = Annotated[str | None, Option(help="Where to train: cpu, cuda, cuda:1; the best if not given.")]
 
+NETWORK, TRAIN = "MAXRR_NETWORK", "MAXRR_TRAIN"
+"""Variables of the environment that name code of the user's own, as package.module:function.
+
+A workspace runs no code but MaxRR's by itself, though it knows what its network and its training function were called.
+"""
 PLACES = "MAXRR_SIGNING_KEY, or key.pem in ~/.config/maxrr ($XDG_CONFIG_HOME/maxrr)"  # where a key is looked for
-SigningKeyFile = Annotated[
-    Path | None,
-    Option(
-        "--key",
-        help=f"The file of your private key, which signs the receipt and the log. If not given, {PLACES}; without "
-        "any, receipts are not signed.",
-    ),
-]
 
-# Where records come from
-Label = Annotated[str, Option(help="Tables only: the column with the class. Name it if yours is called otherwise.")]
-Id = Annotated[str, Option(help="Tables only: the column with the record id. Name it if yours is called otherwise.")]
-Subject = Annotated[
-    str,
-    Option(
-        help="Tables only: the column that says whom a record is about. Name it if yours is called "
-        "otherwise; a file may have none."
-    ),
-]
-
-
-Weight = Annotated[
-    str | None, Option(help="Tables only: the column that says how much a record counts. If not given, all the same.")
-]
-Drop = Annotated[
-    list[str] | None,
-    Option(
-        help="Tables only: a column that is passed over; may be repeated. Columns that no option names are inputs, so "
-        "name here what the model must not learn from."
-    ),
-]
-EncodingFile = Annotated[
-    Path | None,
-    Option(
-        help="Tables only: a JSON file that declares the categories of columns with texts, and what stands for missing "
-        "values. Nothing is fitted: later commands use the same."
-    ),
-]
-
-
-Meta = Annotated[
-    Path | None,
-    Option(
-        help="Beside an .npy file of embeddings: the .csv or .parquet file with the label, id, subject and weight of "
-        "each row, in the same order. Other columns are not looked at."
-    ),
-]
-
-
-class SplitBy(StrEnum):
-    """What decides which records are for testing."""
-
-    SUBJECT = "subject"
-    ID = "id"
-
-
-Split = Annotated[
-    SplitBy,
-    Option(
-        help="What decides which records are for testing, where the source does not say it. subject: the person, so "
-        "that all records about one are on one side. id: each record by itself, also where people are named."
-    ),
-]
-
-
-class IdsFrom(StrEnum):
-    """What records are called whose source does not say."""
-
-    CONTENT = "content"
-    ROWS = "rows"
-
-
-FromWhat = Annotated[
-    IdsFrom | None,
-    Option(
-        help="How to name the records of a table or an .npz file that has no ids. content: an id made of each "
-        "record's own numbers, which stays when lines are deleted. rows: its row number, which does not."
-    ),
-]
 Source = Annotated[
-    list[str] | None,
-    Option(
-        help="Where the raw records are now: a name, file or folder as `fit` takes it; may be repeated, for what was "
-        "added, in the order of `maxrr status`. Give it if they have moved since; they are read only where the "
-        "work needs them."
-    ),
+    list[str] | None, Option(help="Where the raw records are now, if they have moved; repeated for what was added.")
 ]
-NETWORK, TRAIN = "MAXRR_NETWORK", "MAXRR_TRAIN"  # variables of the environment that name code of the user's own
-Network = Annotated[
-    str | None,
-    Option(
-        envvar=NETWORK,
-        help="The network of your own that was fitted, as package.module:function. Give it if you fitted with "
-        "--network: a workspace runs no code but MaxRR's by itself.",
-    ),
-]
-Train = Annotated[
-    str | None,
-    Option(
-        envvar=TRAIN,
-        help="The training function of your own that was used, as package.module:function. Give it if you fitted with "
-        "--train: a workspace runs no code but MaxRR's by itself.",
-    ),
-]
-
-# Requests
 Copies = Annotated[
-    str | None,
-    Option(
-        help="Let in records that have the values of forgotten ones under other ids, because they are other "
-        "people's. Give the reason: the workspace keeps it, and `maxrr status` shows it."
-    ),
+    str | None, Option(metavar="REASON", help="Why records with the values of forgotten ones are other people's.")
 ]
-Ids = Annotated[
-    list[str] | None,
-    Option(help="Ids of records, separated by commas; may be repeated. Ids with commas in them go into --ids-file."),
-]
-IdsFile = Annotated[
-    str | None,
-    Option(
-        help="A text file in UTF-8 with one record id on each line; - reads standard input. For many ids, or "
-        "ids with commas."
-    ),
-]
-Subjects = Annotated[
-    list[str] | None, Option(help="All records about this person, by the subject id; may be repeated.")
-]
+Ids = Annotated[list[str] | None, Option(help="Ids of records, separated by commas; may be repeated.")]
+IdsFile = Annotated[str | None, Option(help="A text file with one record id on each line; - is standard input.")]
+Subjects = Annotated[list[str] | None, Option(help="All records about this person; may be repeated.")]
 
 
 class Policy(StrEnum):
@@ -184,11 +64,8 @@ class Policy(StrEnum):
 CorePolicy = Annotated[
     Policy,
     Option(
-        help="What to do if records are core, so that the extractor was trained on them. refuse: change nothing, and "
-        "say what the others promise and cost. retrain: train the extractor again without them (slow, exact; reads "
-        "the raw records). keep-extractor: leave it alone and move the heads (fast, approximate: an audit is due)."
+        help="What to do if the extractor was trained on records. refuse: change nothing. retrain: train it again "
+        "without them (slow, exact). keep-extractor: move the heads alone (fast, approximate: an audit is due)."
     ),
 ]
-Yes = Annotated[
-    bool, Option("--yes", "-y", help="Do it without asking for confirmation. Scripts, and --json, need this.")
-]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do it without asking. Scripts, and --json, need this.")]

@@ -13,8 +13,8 @@ from maxrr.cli import show
 from maxrr.cli.run import AFTERWARDS, Stop, in_words, silence
 
 if TYPE_CHECKING:
-    from maxrr.unlearning import Receipt
-    from maxrr.workspace import Commit
+    from maxrr.unlearning import MaxRR, Receipt
+    from maxrr.workspace import Commit, Workspace
 
 Done = Callable[[Path, "Commit"], str]
 """What was done to a workspace that is now in this state, in words."""
@@ -96,17 +96,34 @@ def present(folder: Path) -> Commit | None:
         return None
 
 
-def answer(receipt: Receipt, folder: Path, models: tuple[str, str], *, json: bool) -> None:
-    """The receipt, how to see it, and whether that is the end of it. `models` are the hashes before and after."""
+@dataclass(frozen=True)
+class Answer:
+    """A request that was carried out, with the hashes of the model before and after it."""
+
+    receipt: Receipt
+    folder: Path
+    before: str
+    after: str
+
+
+def carry_out(outcome: Outcome, workspace: Workspace, undone: str, work: Callable[[MaxRR], Receipt]) -> Answer:
+    """Have a model do what it was asked for, and note what came of it."""
+    before = workspace.model.model_hash_
+    with outcome.work(workspace.folder, undone, request_done), show.progress():
+        receipt = work(workspace.model)
+    outcome.unfinished = workspace.unfinished
+    return Answer(receipt, workspace.folder, before, workspace.model.model_hash_)
+
+
+def tell(answer: Answer, *, json: bool) -> None:
+    """The receipt, how to see it, and whether that is the end of it."""
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
 
+    receipt, before, after = answer.receipt, answer.before, answer.after
     if json:
         show.json_text(receipt.to_json())
         return
-    decided = sum(head.decided for head in receipt.heads)
-    before, after = models
-    heads = count(len(receipt.heads), "head")
     pairs = [
         ("guarantee", receipt.guarantee),
         ("because", receipt.reason),
@@ -114,19 +131,15 @@ def answer(receipt: Receipt, folder: Path, models: tuple[str, str], *, json: boo
         ("records", f"{receipt.records_before:,} → {receipt.records_after:,}"),
         ("model", f"{before[:12]}… " + ("as before" if before == after else f"→ {after[:12]}…")),
     ]
-    if Guarantee(receipt.guarantee).exact:
+    exact = Guarantee(receipt.guarantee).exact
+    if exact:
+        decided, heads = sum(head.decided for head in receipt.heads), count(len(receipt.heads), "head")
         near = " of the exact decision values" if receipt.bytes_claim.startswith("within") else ""
         pairs.append(("bytes claimed", f"{receipt.bytes_claim}{near}; {decided} of {heads} decided"))
-    show.facts([*pairs, ("took", duration(receipt.seconds)), ("receipt", receipt_in(folder, receipt.number))])
-    if due := what_is_due(receipt):
-        show.say(due)
-
-
-def what_is_due(receipt: Receipt) -> str:
-    """What is left to do about what the extractor keeps; nothing where the answer is exact."""
-    from maxrr.unlearning import Guarantee
-
+    pairs += [("took", duration(receipt.seconds)), ("receipt", receipt_in(answer.folder, receipt.number))]
+    show.facts(pairs)
     replaced = receipt.tombstones and receipt.records_after == receipt.records_before
-    if replaced and not Guarantee(receipt.guarantee).exact:
-        return "The extractor keeps what it learned from the record that was replaced; --policy retrain is exact."
-    return receipt.audit_due
+    if replaced and not exact:
+        show.say("The extractor keeps what it learned from the record that was replaced; --policy retrain is exact.")
+    elif receipt.audit_due:
+        show.say(receipt.audit_due)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from maxrr.cli.kinds_of_files import meant
 from maxrr.cli.run import FAILED, Stop
 
 MARKS = {"history-*.bin": b"maxrr history", "model.json": b'"maxrr serving"'}
@@ -26,7 +25,7 @@ def check(file: Path, kind: str, is_one: Callable[[Path], object]) -> None:
     with suppress(Exception):  # whatever is wrong with a file, it is not of the kind then
         if file.is_file() and not file.is_symlink() and is_one(file) is not False:
             return
-    raise Stop(FAILED, f"{file} is there already, and is not {kind}: name another file{what_lies_at(file)}")
+    raise Stop(FAILED, f"{file} is there already, and is not {kind}: name another file")
 
 
 def check_apart(place: Path) -> None:
@@ -42,18 +41,6 @@ def check_apart(place: Path) -> None:
 def beginning(file: Path) -> bytes:
     with open(file, "rb") as opened:
         return opened.read(64)
-
-
-def what_lies_at(file: Path) -> str:
-    """A sentence to go on with: what is there, if that is known."""
-    from maxrr.files import read_regular
-
-    if file.is_symlink():
-        return f". It is a link to {file.readlink()}"
-    try:
-        return meant(read_regular(file, 1 << 24), file)
-    except OSError as error:
-        return f". {error.strerror}"
 
 
 def is_page(file: Path, title: str) -> bool:

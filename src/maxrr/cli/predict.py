@@ -1,4 +1,4 @@
-"""`maxrr predict`: the classes of records."""
+"""`maxrr predict`: the classes of records, which come from files of many kinds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument
 
 from maxrr.cli import show
-from maxrr.cli.inputs import TABLES, records_in
-from maxrr.cli.options import WAIT, Folder, Json, Network, Wait
-from maxrr.cli.workspaces import check_code, columns, dropped_columns, encoding_of, opened
+from maxrr.cli.options import Folder, Json
+from maxrr.cli.run import FAILED, Stop
+from maxrr.cli.workspaces import check_code, opened, reading_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxrr.data.reading import Reading
+    from maxrr.unlearning.record_kind import RecordKind
+
 MOST = 3  # classes for programs, the most probable first
+IMAGES = (".png", ".jpg", ".jpeg")
+TABLES = (".csv", ".parquet")
 
 
 def predict(
@@ -24,8 +29,6 @@ def predict(
         list[Path],
         Argument(metavar="FILES", help="Files with records: PNG or JPEG images, .npy, .npz, .csv or .parquet files."),
     ],
-    network: Network = None,
-    wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Tell the classes of records, with probabilities.
@@ -33,8 +36,8 @@ def predict(
     Images are taken as they are: of the size that the workspace was fitted on, grey or in colour as there. An .npy file
     holds one record or many, an .npz file those in X or x_test, or in one array for each input, such as X.tokens. The
     columns of a .csv or .parquet file are found by their names, if the workspace knows them, and encoded as they were
-    for fitting; those of labels and ids are passed
-    over.
+    for fitting; those of labels and ids are passed over. The class is the most probable one: that of `MaxRR.predict`,
+    by the heads' scores alone, may be another where the two come close.
 
     Examples:
 
@@ -44,14 +47,12 @@ def predict(
     """
     import numpy as np
 
-    with opened(workspace, wait, network=network, read_only=True) as found:
+    with opened(workspace, read_only=True) as found:
         check_code(found)
-        kind, encoding = found.model.kind_, encoding_of(found.source)
-        others = [name for name in columns(found.source).values() if name is not None]
-        others += dropped_columns(found.source)
+        kind, reading = found.model.kind_, reading_in(found.source)
         if kind.columns is None and any(path.suffix.lower() in TABLES for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of tables count in order")
-        read = [records_in(path, kind, others, encoding) for path in files]
+        read = [records_in(path, kind, reading) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
         probabilities = found.model.predict_proba(records)
@@ -69,3 +70,100 @@ def best(name: str, probabilities: NDArray[Any], classes: list[str]) -> dict[str
     order = sorted(range(len(classes)), key=lambda place: -probabilities[place])[:MOST]
     top = [{"class": classes[place], "probability": float(probabilities[place])} for place in order]
     return {"record": name, "class": top[0]["class"], "top": top}
+
+
+# Records in files
+
+
+def records_in(path: Path, kind: RecordKind, reading: Reading) -> tuple[list[str], NDArray[Any]]:
+    """The records in a file, and a name for each: its place in the file, if there are several."""
+    suffix = path.suffix.lower()
+    if suffix in IMAGES:
+        records = from_image(path, kind)[None]
+    elif suffix == ".npy":
+        from maxrr.data.arrays import read_npy
+
+        records = as_records(path, read_npy(path), kind)
+    elif suffix == ".npz":
+        records = from_npz(path, kind)
+    elif suffix in TABLES:
+        records = from_table(path, kind, reading)
+    else:
+        raise Stop(FAILED, f"{path}: cannot be read as records: give PNG, JPEG, .npy, .npz, .csv or .parquet files")
+    return [str(path)] if len(records) == 1 else [f"{path}:{row}" for row in range(len(records))], records
+
+
+def from_image(path: Path, kind: RecordKind) -> NDArray[Any]:
+    """An image file as a record: its pixels, from 0 to 1 where the workspace's records are no bytes."""
+    import numpy as np
+
+    from maxrr.data.images import decoded
+
+    pixels = decoded(path)
+    if pixels.shape != kind.shape:
+        found = " × ".join(map(str, pixels.shape))
+        raise Stop(FAILED, f"{path}: is {found} pixels, but the workspace's records are {kind}: convert it")
+    return pixels if kind.dtype == np.uint8 else (pixels / 255.0).astype(kind.dtype)
+
+
+def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
+    """The records in an .npz file: X or x_test, as in a source, or its only array; of several inputs X.ids or ids."""
+    from maxrr.data.arrays import names_in, read_npz
+    from maxrr.data.fields import fields_of, packed
+    from maxrr.unlearning.record_kind import RecordKind
+
+    there = names_in(path)
+    if kind.dtype.names is None:
+        names = [name for name in ("X", "x_test") if name in there] or there
+        if len(names) != 1:
+            raise Stop(FAILED, f"{path}: which of {', '.join(names[:5]) or 'no arrays'} are records? Name the array X")
+        return as_records(path, read_npz(path, names)[names[0]], kind)
+    prefix = next((x for x in ("X.", "x_test.") if any(name.startswith(x) for name in there)), "")
+    inputs = fields_of(kind.dtype)
+    absent = [f"{prefix}{name}" for name in inputs if f"{prefix}{name}" not in there]
+    if absent:
+        raise Stop(FAILED, f"{path}: lacks {', '.join(absent)}: the workspace's records are {kind}")
+    arrays = read_npz(path, [f"{prefix}{name}" for name in inputs])
+    return packed(
+        {
+            name: as_records(path, arrays[f"{prefix}{name}"], RecordKind(shape, dtype))
+            for name, (dtype, shape) in inputs.items()
+        }
+    )
+
+
+def from_table(path: Path, kind: RecordKind, reading: Reading) -> NDArray[Any]:
+    """The records in a CSV or Parquet file: its columns by name where these are known, and otherwise in their order."""
+    from maxrr.data.checks import named
+    from maxrr.data.tables import columns_in, inputs_of
+
+    columns = None if kind.columns is None else reading.encoding.columns_of(kind.columns)
+    with named(path):
+        found = columns_in(path, reading, check=lambda header: None)
+        table = inputs_of(found, [*reading.others, *reading.drop], columns, reading.encoding)
+        if kind.shape != (len(table.names),):
+            raise Stop(FAILED, f"{path}: has shape {table.numbers.shape}, but the workspace's records are {kind}")
+        return table.as_type(kind.dtype)
+
+
+def as_records(path: Path, found: NDArray[Any], kind: RecordKind) -> NDArray[Any]:
+    """One record or many, as the workspace has them."""
+    import numpy as np
+
+    if kind.dtype.names is not None:
+        raise Stop(FAILED, f"{path}: the workspace's records are {kind}: bring an .npz file with an array for each")
+    if found.dtype.kind not in "biuf":
+        raise Stop(FAILED, f"{path}: holds {found.dtype}, not numbers")
+    plane = kind.shape[1:] if kind.shape[:1] == (1,) else kind.shape  # of grey images, which may lack the channel
+    if found.shape in (kind.shape, plane):
+        found = found[None]
+    if found.shape[1:] not in (kind.shape, plane) or not len(found):
+        raise Stop(FAILED, f"{path}: has shape {found.shape}, but the workspace's records are {kind}")
+    with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused below
+        records = found.reshape(-1, *kind.shape).astype(kind.dtype)
+    if kind.dtype.kind != "f" and not np.array_equal(records, found.reshape(records.shape)):
+        known = "bytes from 0 to 255" if kind.dtype == np.uint8 else str(kind.dtype)
+        raise Stop(FAILED, f"{path}: holds numbers that are no {known}, as the workspace's records are")
+    if not np.isfinite(records).all():
+        raise Stop(FAILED, f"{path}: holds NaN or infinity")
+    return records

@@ -1,4 +1,4 @@
-"""`maxrr receipt`: read a receipt, and check it."""
+"""`maxrr receipt`: a receipt in words, and what the person gets whom it is about."""
 
 from __future__ import annotations
 
@@ -10,41 +10,29 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from maxrr.cli import outputs, show
-from maxrr.cli.kinds_of_files import meant
-from maxrr.cli.options import WAIT, Json, Wait
+from maxrr.cli.options import Folder, Json
 from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 from maxrr.cli.workspaces import opened
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:
-    from maxrr.evidence import PublicKey
     from maxrr.unlearning import Receipt
     from maxrr.unlearning.statements import HandedReceipt
     from maxrr.workspace import Workspace
 
 LARGEST = 64 << 20  # bytes of a receipt, which names a record in about a hundred
-File = Annotated[Path, Argument(metavar="FILE", help="The receipt, a JSON file: signed or not.")]
-Keys = Annotated[
-    list[Path] | None,
-    Option(
-        "--key",
-        help="Also check that the receipt is signed by a key in this file: the operator's public keys, as `maxrr key "
-        "show --out` wrote them; may be repeated.",
-    ),
-]
+Named = Annotated[
+    str | None, Argument(metavar="RECEIPT", help="A receipt of the workspace: its number, or its file.")
+]  # fmt: skip
 
 
 def present(
-    place: Annotated[
-        Path, Argument(metavar="FILE", help="The receipt, a JSON file, signed or not; or the workspace that has it.")
-    ],
-    number: Annotated[int | None, Argument(help="The number of the receipt, where a workspace is named.")] = None,
-    key: Keys = None,
+    place: Annotated[Path, Argument(metavar="WORKSPACE", help="The workspace that has it; or the receipt's file.")],
+    receipt: Named = None,
     out: Annotated[
         Path | None,
         Option(help="Also write the receipt to this file, as it can be handed out. A receipt there is replaced."),
     ] = None,
-    wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Show a receipt in words: what was promised, what was done, and what it depends on.
@@ -53,123 +41,35 @@ def present(
 
         maxrr receipt show ws/ 1
         maxrr receipt show ws/ 1 --out receipt.json
-        maxrr receipt show receipt.json --key operator.pub
+        maxrr receipt show receipt.json
     """
     if out is not None:
         outputs.check(out, "a receipt", lambda file: bool(read(file)))
-    handed = read(place) if number is None else kept(place, number, wait)
-    if key is not None and (why := unsigned(handed, trusted(key))):
-        raise Stop(REFUTED, f"{place}: {why}")
+    file = place if receipt is None else Path(receipt)
+    handed = kept(place, receipt) if receipt is not None and receipt.isdecimal() else read(file)
     if out is not None:
         from maxrr.files import write_atomically
 
         write_atomically(out, handed.to_bytes())
-    receipt = handed.receipt
+    said = handed.receipt
     if json:
-        show.json({name: value for name, value in asdict(receipt).items() if value is not None})
+        show.json({name: value for name, value in asdict(said).items() if value is not None})
         return
-    for sentence in receipt.sentences:
+    for sentence in said.sentences:
         show.say(sentence)
-    show.facts([*receipt.states, *signatures(handed, checked=key is not None)])
+    signatures = [] if handed.envelope is None else handed.envelope.signatures
+    signed = [("signed by the key", f"{each.key_id}, which maxrr verify --key checks") for each in signatures]
+    show.facts([*said.states, *signed])
 
 
-def verify(
-    file: File,
-    key: Keys = None,
-    statement: Annotated[
-        list[Path] | None,
-        Option(
-            help="Also check a signed replay or audit of this receipt, as `maxrr replay --statement` wrote it: that it "
-            "is about this receipt, and signed by a key in --key; may be repeated."
-        ),
-    ] = None,
-    workspace: Annotated[
-        Path | None,
-        Option(
-            help="Also check that this workspace handed out the receipt, just so, and holds no record that it has "
-            "forgotten."
-        ),
-    ] = None,
-    id: Annotated[
-        str | None,
-        Option(
-            help="Also check that the record with this id is among the forgotten or replaced ones, and say which. "
-            "Needs --workspace, whose key recognises it."
-        ),
-    ] = None,
-    subject: Annotated[
-        str | None,
-        Option(
-            help="Also check that by this request no record was left about this person. Needs --workspace, whose key "
-            "recognises the subject id."
-        ),
-    ] = None,
-    wait: Wait = WAIT,
-    json: Json = False,
-) -> None:
-    """Check a receipt: that it contradicts itself nowhere and claims no more than the certificates on it carry; with
-    --key, that it is signed; with --workspace, that it was handed out there, and that no forgotten record is there
-    again.
-
-    Exits with 0 if everything checked is so, and with 4 if something is not. Whether the model is the one that training
-    without the records gives, `maxrr replay` tells. Records are named by tombstones, which only the workspace's key can
-    make: so --id and --subject need --workspace.
-
-    Examples:
-
-        maxrr receipt verify receipt.json --key operator.pub
-        maxrr receipt verify receipt.json --key operator.pub --statement replay.json
-        maxrr receipt verify receipt.json --workspace ws/ --id 17
-        maxrr receipt verify receipt.json --workspace ws/ --subject anna
-    """
-    if (id is not None or subject is not None) and workspace is None:
-        named = "--subject" if id is None else "--id"
-        raise Stop(USAGE, f"{named} needs --workspace: only its key can recognise a record or a person on a receipt")
-    if statement and key is None:
-        raise Stop(USAGE, "--statement needs --key, with the public key of whoever signed it")
-    from maxrr.unlearning import contradictions
-
-    handed = read(file)
-    receipt = handed.receipt
-    checks = {"it does not contradict itself, and claims what its heads carry": "; ".join(contradictions(receipt))}
-    if key is not None:
-        keys = trusted(key)
-        checks[f"it is signed by a key of {' or '.join(map(str, key))}"] = unsigned(handed, keys)
-        for path in statement or ():
-            claim, why = said_about(path, handed, keys)
-            checks[f"{path} {claim}"] = why
-    if workspace is not None:
-        with opened(workspace, wait, read_only=True) as found:
-            checks[f"{workspace} handed it out"] = difference(found, receipt)
-            checks["none of the forgotten records is there"] = held(found)
-            if id is not None:
-                claim, why = standing(found, receipt, id)
-                checks[f"record {id} {claim}"] = why
-            if subject is not None:
-                person = found.find(subject=subject)
-                on_it = receipt.number in person.receipts
-                checks[f"no record was left about {subject}"] = "" if on_it else "the person is not on the receipt"
-                checks[f"no record about {subject} is there"] = "some are" if person.here else ""
-    holds = not any(checks.values())
-    if json:
-        show.json({"holds": holds, "checks": [{"claim": claim, "wrong": why} for claim, why in checks.items()]})
-    else:
-        rows = [(claim, show.Bad(f"no: {why}") if why else "yes") for claim, why in checks.items()]
-        show.table(("claim", "holds"), rows)
-        if handed.envelope is not None and key is None:
-            show.say("It is signed; by whom, --key checks.")
-    if not holds:
-        raise Stop(REFUTED)
-
-
-def kept(workspace: Path, number: int, wait: float) -> HandedReceipt:
-    """A receipt that a workspace has handed out."""
+def kept(workspace: Path, number: str) -> HandedReceipt:
+    """A receipt that a workspace has handed out, without opening all of it."""
     from maxrr.workspace import overview
 
-    found = overview(workspace, wait=wait).handed
-    if not 1 <= number <= len(found):
+    found = overview(workspace).handed
+    if not 1 <= int(number) <= len(found):
         raise Stop(FAILED, f"{workspace} has no receipt {number}: it has {len(found) or 'none'}")
-    return found[number - 1]
+    return found[int(number) - 1]
 
 
 def read(path: Path) -> HandedReceipt:
@@ -177,55 +77,25 @@ def read(path: Path) -> HandedReceipt:
     from maxrr.files import read_regular
     from maxrr.unlearning.statements import HandedReceipt
 
-    content = read_regular(path, LARGEST)
     try:
-        return HandedReceipt.from_bytes(content)
+        return HandedReceipt.from_bytes(read_regular(path, LARGEST))
     except UnicodeDecodeError:
         raise Stop(FAILED, f"{path}: is not a receipt: it is not text in UTF-8") from None
     except ValueError as error:
-        raise Stop(FAILED, f"{path}: {error}{meant(content, path)}") from None
+        raise Stop(FAILED, f"{path}: {error}") from None
 
 
-def trusted(files: list[Path]) -> list[PublicKey]:
-    """All keys in these files."""
-    from maxrr.evidence import PublicKeys
-
-    return [key for file in files for key in PublicKeys.load(file).keys]
-
-
-def unsigned(handed: HandedReceipt, keys: list[PublicKey]) -> str:
-    """Why a receipt is not signed by one of these keys; nothing if it is."""
-    from maxrr.errors import EvidenceError
-
-    try:
-        handed.verify(keys)
-    except EvidenceError as error:
-        return str(error)
-    return ""
-
-
-def signatures(handed: HandedReceipt, *, checked: bool) -> list[tuple[str, str]]:
-    """Which keys a receipt says that it is signed with."""
-    if handed.envelope is None:
-        return []
-    note = "" if checked else ", which --key checks"
-    return [("signed by the key", f"{each.key_id}{note}") for each in handed.envelope.signatures]
-
-
-def said_about(path: Path, handed: HandedReceipt, keys: list[PublicKey]) -> tuple[str, str]:
-    """What a signed statement says of a receipt, and what is wrong with it: nothing, if it is about the receipt."""
-    from maxrr.errors import EvidenceError
-    from maxrr.evidence import Envelope
-    from maxrr.files import read_regular
-    from maxrr.unlearning.statements import check_about
-
-    try:
-        said = check_about(Envelope.from_bytes(read_regular(path, LARGEST)), handed, keys)
-    except EvidenceError as error:
-        return "is a signed statement about it", str(error)
-    kind = said.predicate_type.removesuffix("/v1").rpartition("/")[2]
-    result = said.predicate.get("outcome") or said.predicate.get("words")
-    return f"is a signed {kind} of it, with the result: {result}", ""
+def receipt_of(workspace: Workspace, name: str) -> HandedReceipt:
+    """The receipt, which must be one that this workspace handed out: of any other, nothing could be replayed here."""
+    if name.isdecimal():
+        requests = workspace.status().requests
+        if not 1 <= int(name) <= requests:
+            raise Stop(FAILED, f"{workspace.folder} has no receipt {name}: it has {requests or 'none'}")
+        return workspace.receipt(int(name))
+    given = read(Path(name))
+    if why := difference(workspace, given.receipt):
+        raise Stop(REFUTED, f"{name} is not a receipt that {workspace.folder} handed out: {why}")
+    return given
 
 
 def difference(workspace: Workspace, receipt: Receipt) -> str:
@@ -241,18 +111,54 @@ def difference(workspace: Workspace, receipt: Receipt) -> str:
     return f"its receipt {receipt.number} has another {', '.join(other)}"
 
 
-def standing(workspace: Workspace, receipt: Receipt, id: str) -> tuple[str, str]:
-    """What a receipt says of a record, and what is wrong with that: nothing, if the record is on it."""
-    named = workspace.model.on_receipt(receipt, [id])
-    if named.replaced.any():
-        return "is among the replaced ones: another is in its place", ""
-    if named.before.any() and not named.forgotten.any():
-        return "had been forgotten or replaced before", ""
-    return "is among the forgotten ones", "" if named.forgotten.any() else "its tombstone is not on the receipt"
+def give(
+    folder: Folder,
+    number: Annotated[int, Argument(metavar="NUMBER", help="The number of the receipt: they are counted from 1.")],
+    out: Annotated[
+        Path, Option(help="The file to write: a page (.html), which is for people, or the same as JSON (.json).")
+    ],
+    subject: Annotated[
+        str | None, Option(help="Whom it is for: all records about this person that the request was about.")
+    ] = None,
+    id: Annotated[
+        list[str] | None,
+        Option(help="About which record, by its id, where --subject names nobody; may be repeated."),
+    ] = None,
+) -> None:
+    """Write what the person gets whom a request was about: a page in plain words that checks itself, with the signed
+    receipt and the proofs that their records were there and are gone.
 
+    The page holds the ids of the records and their salts: it is for this person, and for nobody else.
 
-def held(workspace: Workspace) -> str:
-    """How many records are there that the workspace has forgotten; nothing if there are none."""
-    model = workspace.model
-    back = int(model.has_forgotten(model.ids_of()).sum())
-    return f"{back:,} of them {'is' if back == 1 else 'are'}" if back else ""
+    Examples:
+
+        maxrr receipt for ws/ 12 --subject alice --out alice.html
+        maxrr receipt for ws/ 12 --id 17 --out record-17.json
+    """
+    from maxrr.cli.verify import dossier_in
+    from maxrr.evidence import Dossier
+    from maxrr.files import write_atomically
+
+    if (subject is None) == (id is None):
+        raise Stop(USAGE, "say whom it is for with --subject, or about which records with --id: one of them")
+    if out.suffix not in (".html", ".json"):
+        raise Stop(USAGE, "--out is a page, such as alice.html, or a JSON file, such as alice.json")
+    outputs.check(out, "such a page or file", dossier_in)
+    with opened(folder, read_only=True) as workspace:
+        kind = workspace.model.kind_
+        if subject is not None:
+            said = workspace.dossier(number, subject=kind.subjects([subject]).tolist()[0])
+        else:
+            said = workspace.dossier(number, ids=kind.ids(id or []).tolist())
+    dossier = Dossier.from_object(said)
+    if wrong := [check.wrong for check in dossier.check(dossier.keys) if not check.held]:
+        raise Stop(FAILED, f"{folder} gives no proof that holds: {wrong[0]}. Nothing was written")
+    if out.suffix == ".json":
+        content = dossier.to_bytes() + b"\n"
+    else:
+        from maxrr.report import dossier_page
+
+        content = dossier_page(dossier).encode()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(out, content, private=True)
+    show.say(f"Wrote {show.near(out)}. Check it with maxrr verify {show.near(out)} --key operator.pub")

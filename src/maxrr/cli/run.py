@@ -29,6 +29,10 @@ MEANING = {
 }
 
 
+NAMES = {FAILED: "failed", USAGE: "usage", REFUSED: "refused", REFUTED: "refuted", UNDECIDED: "undecided"}
+"""What --json calls an error that has no code of its own."""
+
+
 class Stop(Exception):  # noqa: N818 (an answer, not an error)
     """The command ends here: with this exit code, and a line on stderr if there is something to say."""
 
@@ -50,13 +54,13 @@ class Commands(TyperGroup):
         return super().main(*arguments, **{"prog_name": "maxrr", **settings})
 
     def invoke(self, ctx: Any) -> Any:
-        with reported(debug=ctx.params["debug"]):
+        with reported(debug=ctx.params["debug"], json="--json" in [*ctx._protected_args, *ctx.args]):
             return super().invoke(ctx)
 
 
 @contextmanager
-def reported(*, debug: bool = False) -> Iterator[None]:
-    """Turn errors into lines and exit codes.
+def reported(*, debug: bool = False, json: bool = False) -> Iterator[None]:
+    """Turn errors into lines and exit codes, for programs into JSON on stdout as well.
 
     Our own errors are ValueErrors (most of `maxrr.errors` among them), those of engines, and heads that cannot be
     solved; a file's or a disk's are OSErrors, and the memory may be too small; any other is a fault.
@@ -67,7 +71,7 @@ def reported(*, debug: bool = False) -> Iterator[None]:
             yield
         sys.stdout.flush()
     except Stop as stop:
-        ended(stop.code, str(stop))
+        ended(stop.code, str(stop), json)
     except KeyboardInterrupt as interrupt:
         ended(INTERRUPTED, ": ".join(filter(None, ["interrupted", str(interrupt)])))
     except BrokenPipeError:  # `maxrr … | head` has read enough
@@ -76,24 +80,27 @@ def reported(*, debug: bool = False) -> Iterator[None]:
     except EngineError as error:
         if debug:
             raise
-        ended(FAILED, in_words(error))
+        ended(FAILED, in_words(error), json)
     except ModuleNotFoundError as error:
         if error.name == "ray" and not debug:
-            ended(FAILED, str(error))
+            ended(FAILED, str(error), json)
         if debug or (error.name or "").partition(".")[0] not in LEFT_OUT:
             raise
-        ended(FAILED, f"this command needs {error.name}, which is not installed: pip install maxrr")
+        ended(FAILED, f"this command needs {error.name}, which is not installed: pip install maxrr", json)
     except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         if debug or not is_expected(error):
             raise
-        ended(REFUSED if isinstance(error, Refused | Stale) else FAILED, in_words(error))
+        name = error.code if isinstance(error, MaxRRError) else ""
+        ended(REFUSED if isinstance(error, Refused | Stale) else FAILED, in_words(error), json, name)
 
 
-def ended(code: int, words: str) -> NoReturn:
+def ended(code: int, words: str, json: bool = False, name: str = "") -> NoReturn:
     """Exit with this code, also where nothing can be written any more."""
     try:
         if words:
             show.error(words)
+        if words and json and code in NAMES:
+            show.json({"error": name or NAMES[code], "message": words})
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)

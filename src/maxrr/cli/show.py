@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -49,20 +49,21 @@ def say(text: str) -> None:
 
 def error(text: str) -> None:
     """What went wrong, on stderr."""
-    if console := rich_console(sys.stderr):
-        console.print("[bold red]Error:[/]", end=" ")
-        console.print(tame(text, IN_LINES), markup=False)
-    else:
-        print(f"Error: {tame(text, IN_LINES)}", file=sys.stderr)
+    note("Error", "red", text)
 
 
 def warning(text: str) -> None:
     """What should be known but stops nothing, on stderr."""
+    note("Warning", "yellow", text)
+
+
+def note(kind: str, colour: str, text: str) -> None:
+    """A sentence on stderr, with a word before it that says what it is."""
     if console := rich_console(sys.stderr):
-        console.print("[bold yellow]Warning:[/]", end=" ")
+        console.print(f"[bold {colour}]{kind}:[/]", end=" ")
         console.print(tame(text, IN_LINES), markup=False)
     else:
-        print(f"Warning: {tame(text, IN_LINES)}", file=sys.stderr)
+        print(f"{kind}: {tame(text, IN_LINES)}", file=sys.stderr)
 
 
 def json(value: Any) -> None:
@@ -136,16 +137,33 @@ def facts(pairs: Sequence[tuple[str, str]]) -> None:
     console.print(drawn)
 
 
+_running: list[Progress] = []  # how far long work is, while it is drawn
+
+
+def report(what: str, done: int, total: int, **numbers: float) -> None:
+    """Draw how far long work is, within the block of `progress`; elsewhere nothing."""
+    if _running:
+        _running[-1](what, done, total, **numbers)
+
+
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """How far long work is, drawn on stderr for as long as the block lasts."""
+    """Draw on stderr what is reported, for as long as the block lasts."""
+    with drawn() as drawing:
+        _running.append(drawing)
+        try:
+            yield report
+        finally:
+            _running.pop()
+
+
+@contextmanager
+def drawn() -> Iterator[Progress]:
+    """Lines where nobody looks, and bars in a terminal."""
     console = rich_console(sys.stderr)
     if not console:
-        line = Line(sys.stderr)
-        try:
+        with closing(Line(sys.stderr)) as line:
             yield line
-        finally:
-            line.close()
         return
     from rich import progress as rich_progress
 

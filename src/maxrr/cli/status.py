@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import BadParameter, Option
 
 from maxrr.cli import show
-from maxrr.cli.options import WAIT, Folder, Json, Wait
+from maxrr.cli.options import Folder, Json
 from maxrr.cli.workspaces import opened
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ def status(
     limit: Annotated[
         int | None, Option(help="With --list: how many ids to print at most, 20 if not given.", min=1)
     ] = None,
-    wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Show what is in a workspace: its records by kind, the model, and the requests that were carried out.
@@ -58,11 +57,11 @@ def status(
     from maxrr.workspace import overview
 
     if list_ is not None:
-        tell_ids(workspace, list_, FEW if limit is None else limit, wait, json)
+        tell_ids(workspace, list_, FEW if limit is None else limit, json)
         return
     if limit is not None:
         raise BadParameter("--limit goes with --list, which prints ids")
-    found = overview(workspace, wait=wait)
+    found = overview(workspace)
     status, receipts = found.status, list(found.receipts)
     if json:
         show.json(asdict(status) | {"receipts": [entry(receipt) for receipt in receipts]})
@@ -72,9 +71,9 @@ def status(
         tell_exports(status)
 
 
-def tell_ids(workspace: Path, kind: Kind, limit: int, wait: float, json: bool) -> None:
+def tell_ids(workspace: Path, kind: Kind, limit: int, json: bool) -> None:
     """The ids of the first records of one kind."""
-    with opened(workspace, wait, read_only=True) as found:
+    with opened(workspace, read_only=True) as found:
         ids = found.model.ids_of(kind.value).tolist()
     if json:
         show.json({"kind": kind.value, "records": len(ids), "ids": ids[:limit]})
@@ -97,14 +96,9 @@ def tell(status: Status) -> None:
     """The workspace for people."""
     near = show.near(status.folder)
     show.facts([(name, text.replace(status.folder, near)) for name, text in status.facts.items()])
-    tell_kinds(status)
+    tell_counts({"core": status.core, "influential": status.influential, "free": status.free})
     if status.due:
         show.say(status.due.replace(status.folder, near))
-
-
-def tell_kinds(status: Status) -> None:
-    """How many records of each kind there are in a workspace."""
-    tell_counts({"core": status.core, "influential": status.influential, "free": status.free})
 
 
 def tell_counts(kinds: Mapping[str, int]) -> None:

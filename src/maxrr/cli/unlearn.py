@@ -1,45 +1,25 @@
-"""`maxrr plan`, `maxrr unlearn` and `maxrr replace`: what a request would do, and doing it."""
+"""`maxrr plan`, `unlearn`, `replace` and `add`: what a request would do, and doing it."""
 
 from __future__ import annotations
 
-import sys
+import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from maxrr.cli import show
-from maxrr.cli.inputs import from_image, from_npy, from_npz
-from maxrr.cli.options import (
-    WAIT,
-    Copies,
-    CorePolicy,
-    Folder,
-    Ids,
-    IdsFile,
-    Json,
-    Network,
-    Policy,
-    SigningKeyFile,
-    Source,
-    Subjects,
-    Train,
-    Wait,
-    Yes,
-)
-from maxrr.cli.outcome import answer, request_done, told
-from maxrr.cli.people import tell_alone, tell_beside, without_tests
-from maxrr.cli.requests import as_json, check_one_kind, refusal, request_of, tell
-from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import check_code, opened, raw_records
+from maxrr.cli import outcome, requests, show
+from maxrr.cli.options import Copies, CorePolicy, Folder, Ids, IdsFile, Json, Policy, Source, Subjects, Yes
+from maxrr.cli.predict import records_in
+from maxrr.cli.run import FAILED, REFUSED, Stop
+from maxrr.cli.workspaces import check_code, noted, opened, reading_in
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from maxrr.unlearning import Plan
+    from maxrr.data import Dataset
     from maxrr.workspace import Workspace
 
-UNDONE = "nothing was changed, and no record forgotten"  # what is said to somebody who interrupts
+# What is said to somebody who interrupts.
+UNDONE, UNADDED = "nothing was changed, and no record forgotten", "nothing was changed, and no record added"
 
 
 def plan(
@@ -48,8 +28,6 @@ def plan(
     ids_file: IdsFile = None,
     subject: Subjects = None,
     policy: CorePolicy = Policy.REFUSE,
-    source: Source = None,
-    wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Say what forgetting records would do: the guarantee, why, and how long it takes. Changes nothing.
@@ -62,18 +40,18 @@ def plan(
         maxrr plan ws/ --ids-file leaving.txt --policy retrain
         maxrr plan ws/ --subject anna --json
     """
-    check_one_kind(ids, ids_file, subject)
-    with opened(workspace, wait, read_only=True) as found, show.progress() as progress:
-        request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
+    requests.check_one_kind(ids, ids_file, subject)
+    with opened(workspace, read_only=True) as found:
+        request, tested = requests.without_tests(found, requests.request_of(found, ids, ids_file, subject))
         plan = None if request is None else found.model.plan(**request, core_policy=str(policy))
     if plan is None:
-        tell_alone(tested, json=json)
+        requests.tell_tests(tested, alone=True, json=json)
         return
     if json:
-        show.json(as_json(plan) | ({"test_records": tested} if subject else {}))
+        show.json(requests.as_json(plan) | ({"test_records": tested} if subject else {}))
     else:
-        tell(plan)
-        tell_beside(tested)
+        requests.tell(plan)
+        requests.tell_tests(tested)
     if plan.refusal:
         raise Stop(REFUSED)
 
@@ -86,18 +64,13 @@ def unlearn(
     policy: CorePolicy = Policy.REFUSE,
     source: Source = None,
     yes: Yes = False,
-    network: Network = None,
-    train: Train = None,
-    key: SigningKeyFile = None,
-    wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Forget records: all of them or, if one cannot be, none.
 
     Without --yes the plan is shown first, to be confirmed at the terminal. When the command is done, the records are
     gone from the workspace's files, too, and a receipt is among them. The raw records stay where they are: delete them
-    there yourself. If all records about a person are for testing, there is nothing to forget: the command says so, and
-    exits with 0 without a receipt.
+    there yourself.
 
     Examples:
 
@@ -105,119 +78,122 @@ def unlearn(
         maxrr unlearn ws/ --subject anna --policy retrain --yes
         cat leaving.txt | maxrr unlearn ws/ --ids-file - --yes --json
     """
-    check_one_kind(ids, ids_file, subject)
-    with told() as outcome:
-        with opened(
-            workspace, wait, records=lambda: raw_records(found, source, progress), network=network, train=train, key=key
-        ) as found:
-            with show.progress() as progress:
-                request, tested = without_tests(found, request_of(found, ids, ids_file, subject), source, progress)
+    requests.check_one_kind(ids, ids_file, subject)
+    with outcome.told() as ending:
+        with opened(workspace, moved=source) as found:
+            request, tested = requests.without_tests(found, requests.request_of(found, ids, ids_file, subject), source)
             if request is None:
-                tell_alone(tested, json=json)
+                requests.tell_tests(tested, alone=True, json=json)
                 return
             plan = found.model.plan(**request, core_policy=str(policy))
-            if plan.refusal:
-                raise Stop(REFUSED, f"refused: {refusal(plan)}")
-            if plan.action.fits_anew:
+            if plan.action.fits_anew and not plan.refusal:
                 check_code(found, training=bool(plan.trains))
-            confirm(plan, "Forget these records for good?", yes=yes, json=json)
-            before = found.model.model_hash_
-            with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                receipt = found.model.execute(plan, progress=progress)
-            outcome.unfinished, models = found.unfinished, (before, found.model.model_hash_)
-        answer(receipt, workspace, models, json=json)
-        tell_beside(tested)
+            requests.confirm(plan, "Forget these records for good?", yes=yes, json=json)
+            done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
+        outcome.tell(done, json=json)
+        requests.tell_tests(tested)
 
 
 def replace(
     workspace: Folder,
     id: Annotated[str, Argument(metavar="ID", help="The id of the record, which it keeps.")],
-    image: Annotated[
-        Path | None,
-        Option(
-            help="A PNG or JPEG file with the new record, of the size that the workspace was fitted on. Give this "
-            "or --npy."
-        ),
-    ] = None,
-    npy: Annotated[
-        Path | None,
-        Option(
-            help="An .npy file with the new record, or an .npz file with an array for each of its inputs. Give this or "
-            "--image."
-        ),
-    ] = None,
-    label: Annotated[
-        str | None,
-        Option(help="The name of the new record's class. Give it if the class changes; without it, it stays."),
-    ] = None,
+    file: Annotated[
+        Path, Argument(metavar="FILE", help="The new record alone: a PNG or JPEG image, an .npy, .npz or .csv file.")
+    ],
+    label: Annotated[str | None, Option(help="The name of the new record's class, if the class changes.")] = None,
     policy: CorePolicy = Policy.REFUSE,
     allow_copies: Copies = None,
     source: Source = None,
     yes: Yes = False,
-    network: Network = None,
-    train: Train = None,
-    key: SigningKeyFile = None,
-    wait: Wait = WAIT,
     json: Json = False,
 ) -> None:
     """Forget a record, and learn another in its place.
 
     The new record shapes the heads. It shapes the extractor where that is trained again and the core is one by hash or
-    full; otherwise not before the next `maxrr fit`. Correct the record in your
-    source as well: whatever is trained again from there expects it as it is now.
+    full; otherwise not before the next `maxrr fit`. Correct the record in your source as well: whatever is trained
+    again from there expects it as it is now.
 
     Examples:
 
-        maxrr replace ws/ 17 --image scan-17.png
-        maxrr replace ws/ visit-9 --npy corrected.npy --label healthy --policy retrain --yes
+        maxrr replace ws/ 17 scan-17.png
+        maxrr replace ws/ visit-9 corrected.npy --label healthy --policy retrain --yes
     """
-    if (image is None) == (npy is None):
-        raise Stop(USAGE, "give the new record with one of --image and --npy")
-    with told() as outcome:
-        with opened(
-            workspace, wait, records=lambda: raw_records(found, source, progress), network=network, train=train, key=key
-        ) as found:
+    with outcome.told() as ending:
+        with opened(workspace, moved=source) as found:
             check_code(found)
-            (known_as,) = found.model.kind_.ids([id]).tolist()
-            inputs = new_record(found, image, npy)
-            code = None if label is None else found.model.kind_.label(label)
+            kind = found.model.kind_
+            (known_as,) = kind.ids([id]).tolist()
+            _, records = records_in(file, kind, reading_in(found.source))
+            if len(records) > 1:
+                raise Stop(FAILED, f"{file}: holds {len(records):,} records, where one is wanted")
+            code = None if label is None else kind.label(label)
             plan = found.model.plan(
-                known_as, inputs=inputs, label=code, core_policy=str(policy), allow_copies=allow_copies
+                known_as, inputs=records[0], label=code, core_policy=str(policy), allow_copies=allow_copies
             )
-            if plan.refusal:
-                raise Stop(REFUSED, f"refused: {refusal(plan)}")
-            if plan.trains:
+            if plan.trains and not plan.refusal:
                 check_code(found, training=True)
-            confirm(plan, "Replace this record for good?", yes=yes, json=json)
-            before = found.model.model_hash_
-            with outcome.work(workspace, UNDONE, request_done), show.progress() as progress:
-                receipt = found.model.execute(plan, progress=progress)
-            outcome.unfinished, models = found.unfinished, (before, found.model.model_hash_)
-        answer(receipt, workspace, models, json=json)
+            requests.confirm(plan, "Replace this record for good?", yes=yes, json=json)
+            done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
+        outcome.tell(done, json=json)
 
 
-def new_record(workspace: Workspace, picture: Path | None, npy: Path | None) -> NDArray[Any]:
-    """The record that takes the place of the other."""
-    import numpy as np
+def add(
+    workspace: Folder,
+    source: Annotated[
+        str,
+        Argument(
+            metavar="SOURCE",
+            help="The new records, all of them, as `maxrr fit` takes them. They are read as those of the fit were, or "
+            "as `maxrr data prepare` has said.",
+        ),
+    ],
+    plan: Annotated[bool, Option("--plan", help="Say what it would do and how long it takes; change nothing.")] = False,
+    allow_copies: Copies = None,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Learn more records: into the heads at once and exactly, into the core not before the next `maxrr refit`.
 
-    kind = workspace.model.kind_
-    if picture is not None:
-        return from_image(picture, kind)
-    assert npy is not None
-    records = from_npz(npy, kind) if npy.suffix.lower() == ".npz" else from_npy(npy, kind)
-    if len(records) > 1:
-        raise Stop(FAILED, f"{npy}: holds {len(records):,} records, where one is wanted")
-    (only,) = records
-    return np.asarray(only)
+    All records of the source are added; none is set aside for testing. An id that is there, or was forgotten, is
+    refused. Without --yes the plan is shown first, to be confirmed at the terminal. The workspace keeps where the
+    records came from, and reads them there again when it has to train. So do not write tomorrow's over today's.
+
+    Examples:
+
+        maxrr add ws/ monday.csv
+        maxrr add ws/ monday.csv --plan
+        maxrr add ws/ new-photos/ --yes --json
+    """
+    from maxrr.data import load
+    from maxrr.data.reading import reading_of
+
+    with outcome.told() as ending:
+        with opened(workspace, read_only=plan) as found:
+            check_code(found)
+            notes = noted(source, reading_of(source) or dataclasses.replace(reading_in(found.source), meta=None))
+            with show.progress():
+                new, _ = load(**notes, whole=True, progress=show.report)
+            new = found.model.kind_.conform(new)
+            planned = found.model.plan(add=new, allow_copies=allow_copies)
+            returning = forgotten_people(found, new)
+            if returning:
+                who = "1 person" if returning == 1 else f"{returning:,} people"
+                show.warning(f"among these are new records about {who} forgotten here before: they come in")
+            if plan and json:
+                show.json(requests.as_json(planned) | {"forgotten_people": returning})
+            elif plan:
+                requests.tell(planned)
+            if plan:
+                return
+            requests.confirm(planned, "Add these records?", yes=yes, json=json)
+            done = outcome.carry_out(
+                ending, found, UNADDED, lambda model: model.execute(planned, source=notes, progress=show.report)
+            )
+        outcome.tell(done, json=json)
 
 
-def confirm(plan: Plan, question: str, *, yes: bool, json: bool) -> None:
-    """Show the plan, and go on if somebody at the terminal says so. Programs, which cannot be asked, say --yes."""
-    if yes:
-        return
-    if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Stop(USAGE, "this cannot be undone, and nobody can be asked to confirm it here: say --yes")
-    tell(plan)
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Stop(FAILED, "not confirmed: nothing was changed")
+def forgotten_people(workspace: Workspace, new: Dataset) -> int:
+    """How many people are forgotten, and have records among these that the workspace does not know of."""
+    people = [] if new.subjects is None else set(new.subjects.tolist())
+    gone = [person for person in people if workspace.model.has_forgotten(subjects=person)]
+    return sum(not workspace.find(subject=person).here for person in gone)

@@ -1,77 +1,97 @@
-"""`maxrr verify`: what a person was given about a request, checked without workspace, data or network."""
+"""`maxrr verify`: check whatever was signed, without trusting whoever shows it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.kinds_of_files import meant
 from maxrr.cli.options import Json
-from maxrr.cli.run import REFUTED, UNDECIDED, Stop
+from maxrr.cli.receipt import difference
+from maxrr.cli.receipt import read as read_receipt
+from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
+from maxrr.cli.workspaces import opened
+from maxrr.errors import EvidenceError
+from maxrr.plain_text import count
 
 if TYPE_CHECKING:
-    from maxrr.evidence import Check, Dossier
+    from maxrr.evidence import Check, Checkpoint, Dossier, Log, PublicKey
+    from maxrr.workspace import Workspace
 
-PAGE = "The page is, to the letter, the one that maxrr makes of what is inside it."
-SAME_LOG = "The log that you have goes on from the state of it that is signed in here."
+
+@dataclass
+class Found:
+    """What was checked, and what is told of it beside that if nothing is wrong: for programs, and for people."""
+
+    checks: list[Check] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    sentences: list[str] = field(default_factory=list)
+
+    def check(self, name: str, claim: str, wrong: str, *, known: bool = True) -> None:
+        """Note whether a claim holds: it does if nothing is wrong."""
+        from maxrr.evidence import Check
+
+        self.checks.append(Check(name, claim, (not wrong) if known else None, wrong))
 
 
 def verify(
-    file: Annotated[
-        Path, Argument(metavar="FILE", help="The page or the JSON file that `maxrr receipt for` made for a person.")
-    ],
-    key: Annotated[
+    thing: Annotated[
         Path,
-        Option(
-            help="The operator's public key, a PEM file; it may hold several, former ones included. Get it from a "
-            "place that you trust, and not from whoever gave you the page."
+        Argument(
+            metavar="WHAT",
+            help="A page or JSON file that `maxrr receipt for` made, a receipt, a log (its folder, its workspace or a "
+            "checkpoint), or a file of public keys.",
         ),
     ],
-    log: Annotated[
+    key: Annotated[
+        list[Path] | None,
+        Option(
+            help="The operator's public keys, as `maxrr key show --out` wrote them, got in a way that you trust; may "
+            "be repeated. Not needed for what is not signed."
+        ),
+    ] = None,
+    against: Annotated[
         Path | None,
         Option(
-            help="Also check that the log in this folder, as the operator publishes it today, was not rewritten since."
+            help="What else to compare with. A page: the log of today. A receipt: the workspace that handed it out. A "
+            "log: an older one, or a checkpoint that you kept. Keys: those that you kept."
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check what a person was given about a request to forget: signature, proofs, log, and the page itself.
+    """Check what was signed: who signed it, what it proves, and whether anything was taken back.
 
-    Needs no workspace, no data and no network. A page is made again from what is inside it, and compared: so its own
-    script need not be believed. Exits with 0 if everything holds, with 4 if something does not, and with 5 if all
-    proofs hold but another version of maxrr made the page, so that its words cannot be compared.
+    A page is made again from what is inside it, and compared. Of a receipt it is checked that it claims no more than
+    its certificates carry, and with its workspace that no forgotten record is there again. Of a log every hash is
+    computed again. Exits with 0 if everything holds, with 4 if something does not, and with 5 if something cannot be
+    known from what is here. Whether the model is the one that training without the records gives, `maxrr replay` tells.
 
     Examples:
 
         maxrr verify alice.html --key operator.pub
-        maxrr verify alice.json --key operator.pub --log log/
+        maxrr verify alice.json --key operator.pub --against published/log
+        maxrr verify receipt.json --key operator.pub --against ws/
+        maxrr verify ws/ --key operator.pub --against kept.checkpoint
+        maxrr verify operator.pub --against operator-2026.pub
     """
-    from maxrr.evidence import Check, PublicKeys
+    from maxrr.evidence import PublicKeys
 
-    dossier, page = read(file)
-    keys = PublicKeys.load(key).keys
-    checks = dossier.check(keys)
-    if page is not None:
-        checks.append(compared(page, dossier))
-    if log is not None:
-        from maxrr.cli.log import log_in
-        from maxrr.evidence.dossiers import difference_to_log
-
-        why = difference_to_log(dossier, keys, log_in(log))
-        checks.append(Check("log", SAME_LOG, not why, why))
-    wrong = any(check.held is False for check in checks)
-    holds = all(check.held for check in checks)
+    keys = tuple(each for file in key or () for each in PublicKeys.load(file).keys)
+    found = {"page": of_dossier, "log": of_log, "keys": of_keys, "receipt": of_receipt}[kind_of(thing)](
+        thing, keys, against
+    )
+    wrong = any(check.held is False for check in found.checks)
+    holds = all(check.held for check in found.checks)
     if json:
-        answer = [asdict(check) for check in checks]
-        show.json({"holds": holds, "checks": answer, "receipt": None if wrong else said(dossier)})
+        show.json({"holds": holds, "checks": [asdict(check) for check in found.checks], **found.facts})
     else:
-        show.table(("claim", "holds"), [(check.claim, holding(check)) for check in checks])
-        if not wrong:
-            tell(dossier)
+        show.table(("claim", "holds"), [(check.claim, holding(check)) for check in found.checks])
+        for sentence in [] if wrong else found.sentences:
+            show.say(sentence)
     if not holds:
         raise Stop(REFUTED if wrong else UNDECIDED)
 
@@ -83,9 +103,64 @@ def holding(check: Check) -> str:
     return show.Bad(f"{'not known' if check.held is None else 'no'}: {check.wrong}")
 
 
-def read(file: Path) -> tuple[Dossier, str | None]:
+def kind_of(thing: Path) -> str:
+    """What a file or folder is, by how it begins."""
+    from maxrr.evidence.dossiers import DOSSIER_TYPE, LARGEST_DOSSIER
+    from maxrr.files import read_regular
+
+    if thing.is_dir():
+        return "log"
+    content = read_regular(thing, 2 * LARGEST_DOSSIER).lstrip()
+    if content.startswith(b"-----BEGIN PUBLIC KEY-----"):
+        return "keys"
+    if content.startswith(b"<") or (content.startswith(b"{") and f'"{DOSSIER_TYPE}"'.encode() in content):
+        return "page"
+    is_note = not content.startswith(b"{") and "\n— ".encode() in content
+    return "log" if is_note else "receipt"
+
+
+def needed(keys: Sequence[PublicKey]) -> None:
+    """Refuse to check what is signed without the keys."""
+    if not keys:
+        raise Stop(USAGE, "this is signed: name the file of the operator's public keys with --key")
+
+
+# What a person was given
+
+
+def of_dossier(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
+    """Check what a person was given about a request to forget, and the page around it."""
+    from maxrr.evidence import Statement
+    from maxrr.evidence.dossiers import difference_to_log
+    from maxrr.report.words import count as counted
+    from maxrr.unlearning.statements import HandedReceipt
+
+    needed(keys)
+    dossier, page = dossier_in(file)
+    found = Found(dossier.check(keys))
+    if page is not None:
+        found.checks.append(same_page(page, dossier))
+    if against is not None:
+        why = difference_to_log(dossier, keys, log_in(against))
+        found.check("log", "The log that you have goes on from the state of it that is signed in here.", why)
+    whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
+    ids = ", ".join(str(record.id) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")
+    found.sentences = [f"It is about {counted(len(dossier.records), 'record')}{whose}: {ids}."]
+    if any(check.held is False for check in found.checks):
+        return found
+    found.facts = {"receipt": dict(Statement.from_bytes(dossier.envelope.payload).predicate)}
+    try:
+        words = HandedReceipt.from_bytes(dossier.envelope.to_bytes()).receipt.sentences
+        found.sentences += ["The signed receipt says:", *words]
+    except ValueError:
+        found.sentences.append(
+            "This version of maxrr cannot put the signed receipt into words: --json shows it as it is."
+        )
+    return found
+
+
+def dossier_in(file: Path) -> tuple[Dossier, str | None]:
     """The dossier in a file, and the page around it if there is one."""
-    from maxrr.errors import EvidenceError
     from maxrr.evidence.dossiers import LARGEST_DOSSIER, Dossier
     from maxrr.files import read_regular
 
@@ -93,53 +168,167 @@ def read(file: Path) -> tuple[Dossier, str | None]:
     try:
         if content.lstrip()[:1] == b"{":
             return Dossier.from_bytes(content), None
-        from maxrr.report import dossier_in
+        from maxrr.report import dossier_in as text_in
 
         page = content.decode()
-        return Dossier.from_bytes(dossier_in(page)), page
+        return Dossier.from_bytes(text_in(page)), page
     except UnicodeDecodeError:
         raise EvidenceError(f"{file}: is neither a page nor JSON: it is not text in UTF-8") from None
     except EvidenceError as error:
-        hint = meant(content, file)
-        raise EvidenceError(f"{file}: {error}{'' if 'maxrr verify' in hint else hint}") from None
+        raise EvidenceError(f"{file}: {error}") from None
 
 
-def compared(page: str, dossier: Dossier) -> Check:
+def same_page(page: str, dossier: Dossier) -> Check:
     """Whether a page is the one that is made of its dossier; not known if another version made it."""
-    from maxrr.errors import EvidenceError
     from maxrr.evidence import Check
     from maxrr.report import OtherVersion, require_same_page
 
+    claim = "The page is, to the letter, the one that maxrr makes of what is inside it."
     try:
         require_same_page(page, dossier)
     except OtherVersion as other:
-        return Check("page", PAGE, None, str(other))
+        return Check("page", claim, None, str(other))
     except EvidenceError as error:
-        return Check("page", PAGE, False, str(error))
-    return Check("page", PAGE, True, "")
+        return Check("page", claim, False, str(error))
+    return Check("page", claim, True, "")
 
 
-def said(dossier: Dossier) -> dict[str, object]:
-    """The signed receipt, for programs."""
-    from maxrr.evidence import Statement
-
-    return dict(Statement.from_bytes(dossier.envelope.payload).predicate)
+# Receipts
 
 
-def tell(dossier: Dossier) -> None:
-    """What is proved, and what the signed receipt says, for people."""
-    from maxrr.report.words import count
-    from maxrr.unlearning.statements import HandedReceipt
+def of_receipt(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
+    """Check a receipt by itself, its signature, and against the workspace that handed it out."""
+    from maxrr.unlearning import contradictions
 
-    whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
-    ids = ", ".join(str(record.id) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")
-    about = f"It is about {count(len(dossier.records), 'record')}{whose}: {ids}."
+    handed, found = read_receipt(file), Found()
+    claim = "It does not contradict itself, and claims what its heads carry."
+    found.check("consistent", claim, "; ".join(contradictions(handed.receipt)))
+    if keys:
+        found.check("signed", "It is signed by the operator.", wrong_with(lambda: handed.verify(keys)))
+    elif handed.envelope is not None:
+        found.sentences = ["It is signed; by whom, --key checks."]
+    if against is not None:
+        with opened(against, read_only=True) as workspace:
+            found.check("handed out", f"{against} handed it out.", difference(workspace, handed.receipt))
+            found.check("forgotten", "None of the forgotten records is there.", held(workspace))
+    return found
+
+
+def held(workspace: Workspace) -> str:
+    """How many records are there that the workspace has forgotten; nothing if there are none."""
+    model = workspace.model
+    back = int(model.has_forgotten(model.ids_of()).sum())
+    return f"{back:,} of them {'is' if back == 1 else 'are'}" if back else ""
+
+
+# Logs and keys
+
+
+def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
+    """Check a log, that of a workspace with its receipts, and that it begins with all that it had."""
+    from maxrr.evidence import History, Log, check_log, compare_logs
+    from maxrr.workspace import check_receipt_log
+
+    found, folder = Found(), None if place.is_file() else log_in(place)
+    needed(keys)
+    if folder is None:
+        wrong = wrong_with(lambda: state_in(place, keys))
+        found.check("signed", "The checkpoint is signed by the operator.", wrong)
+    elif folder == place:
+        claim = "Every hash of the log is right, and the operator signed the last."
+        found.check("log", claim, wrong_with(lambda: check_log(folder, None, keys)))
+    else:
+        claim = "Every hash of the log is right and signed, and each receipt is the entry of its number."
+        found.check("log", claim, wrong_with(lambda: check_receipt_log(place, keys)))
+    if not found.checks[0].held:
+        return found
+    new = state_in(place, keys)
+    facts = said_in(new.checkpoint if isinstance(new, Log) else new, keys)
+    found.facts = facts
+    found.sentences = [
+        f"{facts['origin']}: {count(facts['entries'], 'entry', 'entries')}, root {facts['root']}, signed by the key "
+        f"{facts['key']}. Keep its file `checkpoint`: --against it you will see whether anything was taken back."
+    ]
+    if against is not None:
+        claim = f"It begins with all that {against} had."
+        try:
+            old = state_in(against, keys)
+            outcome = compare_logs(old, new)
+        except EvidenceError as error:
+            found.check("history", claim, str(error))
+            return found
+        size = (old.checkpoint if isinstance(old, Log) else old).size
+        wrong = {
+            History.same: "", History.extends: "",
+            History.older: f"older: it had {count(size, 'entry', 'entries')}, and has {facts['entries']:,}. An old "
+            "copy was restored, or entries were taken out",
+            History.forked: "split view: two histories are signed. Keep both: together they prove it",
+            History.unknown: f"{place} is only a checkpoint: bring the files of its log",
+        }[outcome]  # fmt: skip
+        found.facts = facts | {"outcome": outcome}
+        found.check("history", claim, wrong, known=outcome != History.unknown)
+    return found
+
+
+def of_keys(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
+    """Check that an operator's new keys succeed those that somebody has kept: each former key has signed for the next.
+
+    That the operator still held the former key alone when it signed is something that no signature shows.
+    """
+    from maxrr.evidence import PublicKeys
+
+    if against is None:
+        raise Stop(USAGE, "these are public keys: name those that you kept, and trust, with --against")
+    old, new, found = PublicKeys.load(against), PublicKeys.load(file), Found()
+    claim = f"The key {new.newest.id} succeeds {old.newest.id}: each former key has signed for the next."
+    if old.newest == new.newest:
+        claim = f"The key {new.newest.id} is the one that you have."
+    found.check("succession", claim, wrong_with(lambda: new.require_follows(old)))
+    return found
+
+
+def wrong_with(check: Any) -> str:
+    """What a check says is wrong; nothing if it passes."""
     try:
-        sentences = [
-            f"{about} The signed receipt says:",
-            *HandedReceipt.from_bytes(dossier.envelope.to_bytes()).receipt.sentences,
-        ]
-    except ValueError:
-        sentences = [about, "This version of maxrr cannot put the signed receipt into words: --json shows it as it is."]
-    for sentence in sentences:
-        show.say(sentence)
+        check()
+    except EvidenceError as error:
+        return str(error)
+    return ""
+
+
+def said_in(checkpoint: Checkpoint, keys: Sequence[PublicKey]) -> dict[str, Any]:
+    """A checkpoint for programs; of the keys the one that signed it."""
+    signers = checkpoint.note.verify(checkpoint.origin, keys)
+    key = next(key for key in keys if key in signers)
+    return {"origin": checkpoint.origin, "entries": checkpoint.size, "root": checkpoint.root.hex(), "key": key.id}
+
+
+def log_in(place: Path) -> Path:
+    """The folder of a log: the one that was named, or that of the workspace that was."""
+    from maxrr.evidence.log import CHECKPOINT, LOG
+
+    if place.is_file():
+        raise Stop(FAILED, f"{place} is a file: name the folder of the log, or that of the workspace")
+    if (place / LOG / CHECKPOINT).is_file():
+        return place / LOG
+    from maxrr.workspace import Commit
+
+    last = Commit.last(place)
+    if last is None and (place / CHECKPOINT).is_file():
+        return place
+    if last is None:
+        raise Stop(FAILED, f"{place} has no log in it")
+    if last.signs:
+        raise Stop(REFUTED, f"{place} is a workspace that signs its receipts, and its log is missing")
+    raise Stop(FAILED, f"{place} is a workspace that does not sign its receipts, and has no log")
+
+
+def state_in(place: Path, keys: Sequence[PublicKey]) -> Log | Checkpoint:
+    """A log with its files, or a checkpoint by itself."""
+    from maxrr.evidence import Checkpoint, Log
+    from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT
+    from maxrr.files import read_regular
+
+    if place.is_file():
+        return Checkpoint.read(read_regular(place, LARGEST_CHECKPOINT), None, keys)
+    return Log.open(log_in(place), None, keys)

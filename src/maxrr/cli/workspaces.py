@@ -2,72 +2,64 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
-from maxrr.cli.options import NETWORK, TRAIN, IdsFrom
+from maxrr.cli.options import NETWORK, TRAIN
 from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
-    from maxrr.data import Dataset, Encoding
+    from maxrr.data import Dataset
+    from maxrr.data.reading import Reading
     from maxrr.nets import TrainingFunction
     from maxrr.nets.naming import NamedNetwork
-    from maxrr.progress import Progress
     from maxrr.workspace import Workspace
 
-MOST_NAMES = 12  # of columns in one line
-APART = "apart"  # of people: none has records both for training and for testing
+WAIT = 5.0  # seconds, while another process works in the workspace
 
 
 @contextmanager
 def opened(
-    folder: Path, wait: float, *, records: Callable[[], Dataset] | None = None, network: str | None = None,
-    train: str | None = None, key: Path | None = None, read_only: bool = False, may_be_older: bool = False,
+    folder: Path, *, moved: Sequence[str] | None = None, records: Callable[[], Dataset] | None = None,
+    read_only: bool = False, may_be_older: bool = False,
 ) -> Iterator[Workspace]:  # fmt: skip
     """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one.
 
-    An older copy is only to be read, or to be made up for.
+    Raw records are read if the work needs them, from where they have moved, or by `records`. The user's own network and
+    training function are those that the environment names. An older copy is only to be read, or to be made up for.
     """
     from maxrr.workspace import Commit, WorkspaceError, overview
 
-    if Commit.last(folder) is None:
+    last = Commit.last(folder)
+    if last is None:
         overview(folder)  # says what is missing, without waiting for PyTorch
     from maxrr.evidence import find_key
     from maxrr.workspace import Workspace
 
+    network, train = os.environ.get(NETWORK), os.environ.get(TRAIN)
     with importing_from_here(network, train):
-        made = None if network is None else network_of(folder, network)
+        made = None if network is None or last is None else named_network(network, last.shape, len(last.classes))
         way = None if train is None else training_function(train)
         try:
-            signing_key = None if read_only else find_key(key)
             workspace = Workspace.open(
-                folder, records=records, network=made, train=way, signing_key=signing_key, read_only=read_only,
-                wait=wait,
+                folder, records=records or (lambda: sides(workspace, moved)[0]), network=made, train=way,
+                signing_key=None if read_only else find_key(),
+                read_only=read_only, wait=WAIT,
             )  # fmt: skip
         except WorkspaceError as error:
-            named = (NETWORK, network, "network"), (TRAIN, train, "without train")
-            for variable, given, about in named:
-                if given is not None and os.environ.get(variable) == given and about in str(error):
+            for variable, given, about in (NETWORK, network, "network"), (TRAIN, train, "without train"):
+                if given is not None and about in str(error):
                     raise WorkspaceError(f"{error} ({variable} is set)") from None
             raise
         with workspace:
             if not (read_only or may_be_older):
                 workspace.check_newest()
             yield workspace
-
-
-def network_of(folder: Path, maker: str) -> NamedNetwork | None:
-    """The network that the user says was fitted, for the records that the workspace says it has."""
-    from maxrr.workspace import Commit
-
-    last = Commit.last(folder)
-    return None if last is None else named_network(maker, last.shape, len(last.classes))
 
 
 def named_network(
@@ -115,182 +107,90 @@ def check_code(workspace: Workspace, *, training: bool = False) -> None:
     try:
         workspace.check_code(training=training)
     except NetworkMissing as missing:
-        which = "" if missing.maker is None else f", which {missing.maker} makes"
-        raise Stop(FAILED, f"this needs the network of the workspace{which}: name it with --network") from None
+        raise Stop(FAILED, network_missing("workspace", missing.maker)) from None
     except TrainingMissing as missing:
-        raise Stop(FAILED, f"this trains again, by {missing.name}: name it with --train") from None
+        raise Stop(FAILED, training_missing(missing.name)) from None
 
 
-def word(ids_from: IdsFrom | None) -> Literal["content", "rows"] | None:
-    """The option as `maxrr.data.load` takes it."""
-    return None if ids_from is None else "content" if ids_from is IdsFrom.CONTENT else "rows"
+def network_missing(what: str, maker: str | None) -> str:
+    """What to do where only the user's own code makes the network."""
+    which = "" if maker is None else f", which {maker} makes"
+    return f"this needs the network of the {what}{which}: say so with {NETWORK}={maker or 'package.module:function'}"
 
 
-def reading(
-    label: str, id: str, subject: str, weight: str | None, encoding: Path | None, ids_from: IdsFrom | None,
-    split_by: str, meta: Path | None = None, drop: Sequence[str] | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """How records are read: the options of a command as `maxrr.data.load` takes them."""
-    from maxrr.data import Encoding
-
-    return {
-        "label": label, "id": id, "subject": subject, "weight": weight,
-        "encoding": None if encoding is None else Encoding.read(encoding), "ids_from": word(ids_from),
-        "split_by": split_by, "meta": None if meta is None else str(meta.absolute()),
-        "drop": tuple(drop or ()),
-    }  # fmt: skip
+def training_missing(name: str) -> str:
+    """What to do where only the user's own code trains the network."""
+    return f"this trains again, by {name}: say so with {TRAIN}={name}"
 
 
-def tell_columns(table: Dataset, json: bool) -> None:
-    """Which columns of a table became inputs, and what may be wrong with these."""
-    from maxrr.data.description import doubts
-
-    names = table.columns
-    if names is None:
-        return
-    if not json:
-        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-        show.say(f"Inputs: {', '.join(map(repr, names[:MOST_NAMES]))}{more}.")
-    for said in doubts(table):
-        show.warning(said)
+# Where records come from
 
 
-def to_keep(source: str, options: dict[str, Any], training: Dataset, test: Dataset) -> dict[str, str]:
-    """What a workspace keeps of its source: a path is made absolute, for later commands may run elsewhere."""
-    notes = {"name": lasting_name(source)}
-    notes |= {name: value for name, value in options.items() if isinstance(value, str)}
-    if options["encoding"] is not None:
-        notes["encoding"] = options["encoding"].to_json()
-    if options["drop"]:
-        notes["drop"] = json.dumps(options["drop"], ensure_ascii=False)
-    people = [set() if side.subjects is None else set(side.subjects.tolist()) for side in (training, test)]
-    if not people[0] & people[1] and training.subjects is not None:
-        notes["people"] = APART
-    return notes
+def reading_in(notes: Mapping[str, str]) -> Reading:
+    """How a source is read, by what a workspace has noted of it."""
+    from maxrr.data.reading import Reading
+
+    return Reading.from_toml(notes.get("reading", ""))
 
 
-def lasting_name(source: str) -> str:
-    """What a source is called wherever later commands may run."""
+def people_are_apart(notes: Mapping[str, str]) -> bool:
+    """Whether nobody has records both for training and for testing: where we have split a table by the person."""
+    table = Path(notes.get("source", "")).suffix in (".csv", ".parquet", ".npy")
+    return table and reading_in(notes).split_by == "subject"
+
+
+def noted(source: str, reading: Reading) -> dict[str, Any]:
+    """What a workspace keeps of a source, as `maxrr.data.load` takes it: where it is, wherever later commands run, and
+    how it is read.
+    """
     from maxrr.data import available
 
-    return source if source in [name for name, _ in available()] else str(Path(source).absolute())
+    name = source if source in [name for name, _ in available()] else str(Path(source).absolute())
+    return {"source": name, "reading": reading.to_toml()}
 
 
-def raw_records(workspace: Workspace, sources: Sequence[str] | None, progress: Progress) -> Dataset:
-    """The records that a workspace has learned, from its own sources or from other places."""
-    return sides(workspace, sources, progress)[0]
-
-
-def sides(workspace: Workspace, sources: Sequence[str] | None, progress: Progress) -> tuple[Dataset, Dataset]:
-    """The same, and the records beside them that are for testing.
-
-    Of what was fitted these are set aside by its source; what was added is for training, all of it.
+def sides(workspace: Workspace, moved: Sequence[str] | None) -> tuple[Dataset, Dataset]:
+    """The records that a workspace has learned, from its own sources or from where they are now, and those beside them
+    that are for testing. What was added from among the latter is for training.
     """
     import numpy as np
 
     from maxrr.data import load
-    from maxrr.errors import DataError
 
-    notes = moved_sources(workspace, sources) if sources else known_sources(workspace)
-    places = [(note["name"], options_for(note, note["name"])) for note in notes]
-    (first, options), *others = places
-    try:
-        training, test = load(first, **options, progress=progress)
-    except DataError as error:
-        raise error if "label" in workspace.source else Stop(FAILED, f"{error}. {not_told(workspace.folder)}") from None
-    added = [load(name, **options, whole=True, progress=progress)[0] for name, options in others]
+    first, *others = moved_sources(workspace, moved) if moved else known_sources(workspace)
+    training, test = load(**first, progress=show.report)
+    added = [load(**other, whole=True, progress=show.report)[0] for other in others]
     model = workspace.model
-    kind = model.kind_
-    test = kind.conform(test)
+    test = model.kind_.conform(test)
     seen = test.ids[np.isin(test.ids, model.ids_of()) | model.has_forgotten(test.ids)]  # added from elsewhere
-    return kind.join([training, *added, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
+    return model.kind_.join([training, *added, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
 
 
-def not_told(folder: Path) -> str:
-    """What to do about a workspace that was not told how its records are read from a table."""
-    return (
-        f"{folder} was made in Python, and not told how its records are read (source=…): do this in Python, too, with "
-        "the records that you bring, as in Workspace.open(folder, records=load_training)"
-    )
-
-
-def moved_sources(workspace: Workspace, names: Sequence[str]) -> list[dict[str, str]]:
-    """The sources of a workspace in other places: each read as the one was whose place it takes.
-
-    Where all were read in the same way, there may be fewer or more of them now.
-    """
+def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
+    """Where the records of a workspace come from, each place once."""
     notes = distinct(workspace.sources)
-    if len(names) != len(notes):
-        ways = [{name: value for name, value in note.items() if name != "name"} for note in notes]
-        if any(way != ways[0] for way in ways):
-            places = ", ".join(note.get("name", "one without a name") for note in notes)
+    for note in notes:
+        if "source" not in note:
             raise Stop(
                 FAILED,
-                f"the sources of {workspace.folder} were read in different ways: give one --source for each, in this "
-                f"order: {places}",
+                f"{workspace.folder} does not say where its records come from, and they are needed: use --source, or "
+                "Workspace.open(folder, records=load_training) in Python",
             )
-        notes = [workspace.source] * len(names)
-    return [note | {"name": name} | moved_meta(note, name) for note, name in zip(notes, names, strict=True)]
+        if "/" in note["source"] and not Path(note["source"]).exists():
+            raise Stop(
+                FAILED,
+                f"the records of {workspace.folder} came from {note['source']}, and nothing is there: use --source",
+            )
+    return notes
 
 
-def moved_meta(note: Mapping[str, str], name: str) -> dict[str, str]:
-    """The table beside an .npy file, if it has moved along with it."""
-    meta = Path(note.get("meta", ""))
-    beside = Path(name).absolute().parent / meta.name
-    return {"meta": str(beside)} if "meta" in note and not meta.exists() and beside.exists() else {}
+def moved_sources(workspace: Workspace, places: Sequence[str]) -> list[dict[str, Any]]:
+    """The sources of a workspace in other places: each is read as the one was whose place it takes, or as the last."""
+    readings = [note.get("reading") for note in distinct(workspace.sources)]
+    readings += [readings[-1]] * len(places)
+    return [{"source": place, "reading": reading} for place, reading in zip(places, readings, strict=False)]
 
 
-def distinct(notes: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+def distinct(notes: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
     """Each note once."""
     return [note for number, note in enumerate(notes) if note not in notes[:number]]
-
-
-def known_sources(workspace: Workspace) -> list[dict[str, str]]:
-    """Where the records of a workspace come from, each place once."""
-    notes = workspace.sources
-    if any("name" not in note for note in notes):
-        raise Stop(
-            FAILED, f"{workspace.folder} does not say where its records come from, and they are needed: use --source"
-        )
-    for name in (note["name"] for note in notes):
-        if "/" in name and not Path(name).exists():
-            raise Stop(
-                FAILED, f"the records of {workspace.folder} came from {name}, and nothing is there: use --source"
-            )
-    return distinct(notes)
-
-
-def options_for(notes: Mapping[str, str], source: str) -> dict[str, Any]:
-    """How records are read from a source, by what a workspace has noted, as `maxrr.data.load` takes it.
-
-    A workspace from before records were split by subject says nothing of that, and its records were split by id. A
-    source without columns is read without their names, and one that lacks a column that is to be dropped, as it is.
-    """
-    from maxrr.data.sources import header_of, is_table
-
-    always = {"ids_from": notes.get("ids_from"), "split_by": notes.get("split_by", "id")}
-    if Path(source).suffix == ".npy":
-        return columns(notes) | {"meta": notes.get("meta")} | always
-    if not is_table(source):
-        return always
-    there = header_of(source) if "drop" in notes and Path(source).is_file() else []
-    dropped = [name for name in dropped_columns(notes) if name in there]
-    return columns(notes) | {"encoding": encoding_of(notes), "drop": dropped} | always
-
-
-def columns(notes: Mapping[str, str]) -> dict[str, Any]:
-    """What the columns that are no inputs are called in a table, by what a workspace has noted."""
-    return {kind: notes.get(kind, kind) for kind in ("label", "id", "subject")} | {"weight": notes.get("weight")}
-
-
-def dropped_columns(notes: Mapping[str, str]) -> list[str]:
-    """The columns of a table that are passed over, by what a workspace has noted."""
-    return [str(name) for name in json.loads(notes.get("drop", "[]"))]
-
-
-def encoding_of(notes: Mapping[str, str]) -> Encoding:
-    """How the columns of a table became inputs when a workspace was fitted."""
-    from maxrr.data import Encoding
-
-    declared = notes.get("encoding")
-    return Encoding() if declared is None else Encoding.from_json(declared)

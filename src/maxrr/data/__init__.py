@@ -1,13 +1,13 @@
 """Records with their labels and ids, the people they are about, and the sources they come from."""
 
-from maxrr.data.dataset import Dataset, Ids
+from maxrr.data.dataset import Dataset
 from maxrr.data.description import Description, describe
+from maxrr.data.drafting import prepare
 from maxrr.data.encoding import Categories, Encoding, Number
-from maxrr.data.frames import from_frame
-from maxrr.data.labels import IdsFrom
-from maxrr.data.places import available, fetch
+from maxrr.data.known import available, fetch
 from maxrr.data.sources import load
-from maxrr.data.train_test import SplitBy, train_and_test
+from maxrr.data.tables import from_frame
+from maxrr.data.train_test import train_and_test
 from maxrr.errors import DataError
 
 __all__ = [
@@ -16,14 +16,12 @@ __all__ = [
     "Dataset",
     "Description",
     "Encoding",
-    "Ids",
-    "IdsFrom",
     "Number",
-    "SplitBy",
     "available",
     "describe",
     "fetch",
     "from_frame",
     "load",
+    "prepare",
     "train_and_test",
 ]

@@ -1,13 +1,17 @@
 """Checks of what a dataset holds, and the messages for what it cannot hold."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import fields
 from maxrr.errors import DataError
+
+if TYPE_CHECKING:
+    from maxrr.data.dataset import Dataset
 
 BLOCK_BYTES = 1 << 24  # inputs are read this much at a time: a memory map is never loaded whole
 LONGEST_IDENTIFIER = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
@@ -16,23 +20,17 @@ DTYPES = tuple(
 )  # fmt: skip
 
 
-class RecordsLike(Protocol):
-    """What is asked of two datasets that are to be joined."""
-
-    @property
-    def inputs(self) -> NDArray[Any]: ...
-    @property
-    def ids(self) -> NDArray[Any]: ...
-    @property
-    def subjects(self) -> NDArray[Any] | None: ...
-    @property
-    def columns(self) -> tuple[str, ...] | None: ...
-    @property
-    def weights(self) -> NDArray[np.float64] | None: ...
-
-
 class MissingIdsError(DataError):
     """The records of a source have no ids, and the caller did not say how to make them."""
+
+
+@contextmanager
+def named(source: object) -> Iterator[None]:
+    """Put the name of a source before what is wrong with it."""
+    try:
+        yield
+    except DataError as error:
+        raise type(error)(f"{source}: {error}") from None
 
 
 def some(values: NDArray[Any], most: int = 5) -> str:
@@ -210,7 +208,7 @@ def check_unique(ids: NDArray[Any]) -> None:
         raise DataError(f"record ids must be unique, but these repeat: {some(values[counts > 1])}")
 
 
-def check_same_kind(ours: RecordsLike, other: RecordsLike) -> None:
+def check_same_kind(ours: "Dataset", other: "Dataset") -> None:
     """Refuse to join records that no model could have together."""
     kinds = [fields.described(each.inputs.dtype, each.inputs.shape[1:]) for each in (ours, other)]
     if kinds[0] != kinds[1]:

@@ -6,23 +6,21 @@ change it, and with it every input. What is declared here depends on no record.
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.checks import is_missing
-from maxrr.data.labels import FILLED, Cells, Misfit, class_name, numbers_of, plain, text_of
+from maxrr.data.labels import Cells, Misfit, class_name, numbers_of, plain, text_of
 from maxrr.errors import DataError
-from maxrr.files import read_regular
-from maxrr.files.strict_json import parse_json
+from maxrr.files.strict_json import from_plain, parse_json, to_plain
 
-MISSING = "Categories([…], missing=True)", '{"categories": […], "missing": true}'
-OTHER = "Categories([…], other=True)", '{"categories": […], "other": true}'
-LARGEST_FILE = 1 << 24  # bytes of a file with an encoding: whatever is larger is another file
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Categories:
 
     Parameters
     ----------
-    values : sequence of str or int
+    categories : sequence of str or int
         All categories that there are. 1, 1.0, "1" and "1.0" are the same one, and so are True and "true": which of them
         a table has depends on the program that wrote it. Blanks around a text do not matter.
     other : bool
@@ -45,17 +43,17 @@ class Categories:
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
-    values: Sequence[str | int]
+    categories: tuple[str | int, ...]
     other: bool = False
     missing: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str) or not all(isinstance(each, (str, int)) for each in self.values):
-            raise DataError(f"categories are a list of texts or whole numbers, not {self.values!r:.80}")
-        if len({category_of(each) for each in self.values}) < len(self.values) or not self.values:
-            raise DataError(f"categories must be different, and at least one, not {list(self.values)!r:.80}")
-        check_flags(other=self.other, missing=self.missing)
-        object.__setattr__(self, "values", tuple(self.values))
+        given: Any = self.categories
+        if isinstance(given, str) or not all(isinstance(each, (str, int)) for each in given):
+            raise DataError(f"categories are a list of texts or whole numbers, not {self.categories!r:.80}")
+        if len({category_of(each) for each in self.categories}) < len(self.categories) or not self.categories:
+            raise DataError(f"categories must be different, and at least one, not {list(self.categories)!r:.80}")
+        object.__setattr__(self, "categories", tuple(self.categories))
 
     def names(self, column: str) -> tuple[str, ...]:
         """What the inputs are called that a column becomes.
@@ -71,7 +69,7 @@ class Categories:
             One name per input, in their order.
         """
         extra = [word for word, there in (("other", self.other), ("missing", self.missing)) if there]
-        return (*(f"{column}={text_of(each)}" for each in self.values), *(f"{column} is {word}" for word in extra))
+        return (*(f"{column}={text_of(each)}" for each in self.categories), *(f"{column} is {word}" for word in extra))
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
         """The inputs that a column becomes.
@@ -86,13 +84,13 @@ class Categories:
         (records, inputs) array of float64
             A single 1 in each row.
         """
-        places = {category_of(each): place for place, each in enumerate(self.values)}
+        places = {category_of(each): place for place, each in enumerate(self.categories)}
         other, missing = len(places), len(places) + self.other
         found = np.zeros((len(cells), missing + self.missing))
         for row, cell in enumerate(cells):
             if is_missing(cell):
                 if not self.missing:
-                    raise Misfit(row, "there is no value: declare that this is an input of its own", MISSING)
+                    raise Misfit(row, "there is no value: declare it an input", "Categories([…], missing=True)")
                 found[row, missing] = 1.0
                 continue
             place = places.get(category_of(cell), other)
@@ -101,7 +99,7 @@ class Categories:
                     row,
                     f"{text_of(cell)!r:.80} is none of the declared categories: declare it, or one input for all that "
                     "are not declared",
-                    OTHER,
+                    "Categories([…], other=True)",
                 )
             found[row, place] = 1.0
         return found
@@ -109,7 +107,7 @@ class Categories:
 
 @dataclass(frozen=True)
 class Number:
-    """A column of numbers: (value − mean) / width, with a number for those that are missing.
+    """A column of numbers, dates or lists of numbers: (value − mean) / width, with a number for those that are missing.
 
     Parameters
     ----------
@@ -119,17 +117,28 @@ class Number:
         Whether one more input says that the value is missing.
     mean, width : float
         Constants that you choose, such as the middle and half the range of what is possible; 0 and 1 by default.
+    days_since : str, optional
+        The values are dates, or dates with a time, as 2026-11-18 or in a type of their own, and the number is that of
+        the days since this one.
+    length : int, optional
+        The values are lists of so many numbers, such as embeddings: each becomes that many inputs.
 
     Examples
     --------
     >>> Number(fill=40, indicator=True, mean=40, width=20).encode(["60", None]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
+    >>> Number(days_since="2026-01-01").encode(["2026-01-03"]).tolist()
+    [[2.0]]
+    >>> Number(length=2).encode([[1.5, 2.5]]).tolist()
+    [[1.5, 2.5]]
     """
 
     fill: float | None = None
     indicator: bool = False
     mean: float = 0.0
     width: float = 1.0
+    days_since: str | None = None
+    length: int | None = None
 
     def __post_init__(self) -> None:
         for name, given in (("fill", self.fill), ("mean", self.mean), ("width", self.width)):
@@ -137,12 +146,15 @@ class Number:
                 raise DataError(f"{name} must be a finite number, not {given!r:.80}")
         if self.width <= 0.0:
             raise DataError(f"width must be a positive number, not {self.width!r}")
-        check_flags(indicator=self.indicator)
         if self.indicator and self.fill is None:
             raise DataError("an indicator says that a value is missing: declare the fill that stands in its place, too")
+        if self.length is not None and (self.length < 1 or self.days_since is not None):
+            raise DataError("length is how many numbers each list has, 1 or more, and lists are of no dates")
+        if self.days_since is not None:
+            days(self.days_since, "1970-01-01")
 
     def names(self, column: str) -> tuple[str, ...]:
-        """What the inputs are called that a column becomes.
+        """Name the inputs that a column becomes.
 
         Parameters
         ----------
@@ -152,31 +164,78 @@ class Number:
         Returns
         -------
         tuple of str
-            The column's own name, and that of the indicator if there is one.
+            The column's own name, or one for each number of a list, and that of the indicator if there is one.
         """
-        return (column, f"{column} is missing") if self.indicator else (column,)
+        each = [column] if self.length is None else [f"{column}[{place}]" for place in range(self.length)]
+        return (*each, f"{column} is missing") if self.indicator else tuple(each)
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """The inputs that a column becomes.
+        """Make inputs of a column.
 
         Parameters
         ----------
         cells : sequence
-            One value per record: numbers, or texts as a table writes them.
+            One value per record: numbers, dates or lists, or texts as a table writes them.
 
         Returns
         -------
         (records, inputs) array of float64
-            The number, and 0 or 1 for the indicator if there is one.
+            The numbers, and 0 or 1 for the indicator if there is one.
         """
-        numbers = numbers_of(cells)
-        missing = np.isnan(numbers)
+        numbers = self._numbers(cells)
+        missing = np.isnan(numbers).any(axis=1)
         if missing.any() and self.fill is None:
-            raise Misfit(int(missing.argmax()), "there is no value: declare what stands for it", FILLED)
-        filled = np.where(missing, 0.0 if self.fill is None else self.fill, numbers)
+            raise Misfit(int(missing.argmax()), "there is no value: declare what stands for it", "Number(fill=0.0)")
+        numbers[missing] = 0.0 if self.fill is None else self.fill
         with np.errstate(over="ignore"):  # what does not fit is infinite, and refused as an input
-            scaled = (filled - self.mean) / self.width
-        return np.stack([scaled, missing], axis=1) if self.indicator else scaled[:, None]
+            scaled = (numbers - self.mean) / self.width
+        return np.column_stack([scaled, missing]) if self.indicator else scaled
+
+    def _numbers(self, cells: Cells) -> NDArray[np.float64]:
+        """The values as they are, in a column or several; NaN where one is missing."""
+        if self.length is not None:
+            found = np.full((len(cells), self.length), np.nan)
+            for row, cell in enumerate(cells):
+                if not is_missing(cell):
+                    found[row] = list_of(cell, self.length, row)
+            return found
+        if self.days_since is None:
+            return numbers_of(cells)[:, None]
+        found = np.full((len(cells), 1), np.nan)
+        for row, cell in enumerate(cells):
+            if not is_missing(cell):
+                try:
+                    found[row] = days(cell, self.days_since)
+                except DataError as error:
+                    raise Misfit(row, str(error)) from None
+        return found
+
+
+def days(cell: Any, since: str) -> float:
+    """How many days a date is after another, with a fraction for its time.
+
+    >>> days("2026-01-01T12:00", "2025-12-31")
+    1.5
+    """
+    try:
+        if isinstance(cell, str) and not DATE.match(cell):
+            raise ValueError
+        when = np.datetime64(cell.replace(tzinfo=None) if isinstance(cell, datetime) else cell, "us")
+        found = (when - np.datetime64(since, "us")) / np.timedelta64(1, "D")
+    except (TypeError, ValueError):
+        raise DataError(f"{str(cell)!r:.80} is not a date such as 2026-11-18") from None
+    return float(found)
+
+
+def list_of(cell: Any, length: int, row: int) -> NDArray[np.float64]:
+    """The numbers in a list, which a file of text has in brackets."""
+    try:
+        found = numbers_of(json.loads(cell) if isinstance(cell, str) else list(cell))
+    except (TypeError, ValueError):
+        raise Misfit(row, f"{str(cell)!r:.80} is not a list of numbers") from None
+    if len(found) != length or np.isnan(found).any():
+        raise Misfit(row, f"this is a list of {len(found)} numbers, or with one missing, where {length} are declared")
+    return found
 
 
 @dataclass(frozen=True)
@@ -208,24 +267,23 @@ class Encoding:
                 )
 
     def to_json(self) -> str:
-        """The encoding as JSON, as `from_json` and the option --encoding take it.
+        """Write the encoding as JSON, as `from_json` takes it.
 
         Returns
         -------
         str
             A JSON object with one entry per encoded column.
         """
-        return json.dumps({column: _facts_of(rule) for column, rule in self.rules.items()}, ensure_ascii=False)
+        return json.dumps(as_plain(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Encoding":
-        """An encoding from JSON.
+        """Read an encoding from JSON.
 
         Parameters
         ----------
         text : str
-            An object with one entry per column: ``{"categories": […], "other": true, "missing": true}`` or
-            ``{"fill": 0.0, "indicator": true, "mean": 0.0, "width": 1.0}``, of which parts may be left out.
+            An object with one entry per column, with the parameters of `Categories` or of `Number`.
 
         Returns
         -------
@@ -241,30 +299,7 @@ class Encoding:
             declared = parse_json(text)
         except ValueError as error:
             raise DataError(f"an encoding is written in JSON: {error}") from None
-        if not isinstance(declared, dict):
-            raise DataError('an encoding is a JSON object with the names of columns, such as {"age": {"fill": 0.0}}')
-        return cls({column: _rule_of(column, facts) for column, facts in declared.items()})
-
-    @classmethod
-    def read(cls, path: str | Path) -> "Encoding":
-        """An encoding from a JSON file.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, in UTF-8.
-
-        Returns
-        -------
-        Encoding
-            The encoding, as by `from_json`.
-        """
-        try:
-            return cls.from_json(read_regular(path, LARGEST_FILE).decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}: is not text in UTF-8: {error.reason} at byte {error.start}") from None
-        except DataError as error:
-            raise DataError(f"{path}: {error}") from None
+        return encoding_of(declared)
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse an encoding of a column that is not among the inputs of a table.
@@ -343,38 +378,24 @@ def is_finite(given: Any) -> bool:
     return not isinstance(given, bool) and isinstance(given, (int, float)) and math.isfinite(plain(given))
 
 
-def check_flags(**flags: Any) -> None:
-    for name, given in flags.items():
-        if not isinstance(given, bool):
-            raise DataError(f"{name} is true or false, not {given!r:.80}")
+def as_plain(encoding: Encoding) -> dict[str, dict[str, Any]]:
+    """What is declared for each column, without what is as usual."""
+    found = {}
+    for column, rule in encoding.rules.items():
+        usual = {each.name: each.default for each in fields(rule)}
+        found[column] = {name: value for name, value in to_plain(rule).items() if value != usual[name]}
+    return found
 
 
-def _facts_of(rule: Categories | Number) -> dict[str, Any]:
-    """What is declared, without what is left at its default."""
-    if isinstance(rule, Categories):
-        flags = {name: True for name in ("other", "missing") if getattr(rule, name)}
-        return {"categories": list(rule.values), **flags}
-    usual = Number()
-    names = ("fill", "indicator", "mean", "width")
-    return {name: getattr(rule, name) for name in names if getattr(rule, name) != getattr(usual, name)}
-
-
-def _rule_of(column: str, facts: Any) -> Categories | Number:
-    known = ("categories", "other", "missing"), ("fill", "indicator", "mean", "width")
-    if isinstance(facts, dict) and "categories" in facts and set(facts) <= set(known[0]):
-        values = facts["categories"]
-        if isinstance(values, list):
-            return _named(column, lambda: Categories(values, facts.get("other", False), facts.get("missing", False)))
-    elif isinstance(facts, dict) and set(facts) <= set(known[1]):
-        return _named(column, lambda: Number(**facts))
-    raise DataError(
-        f'column {column!r}: declare {{"categories": […], "other": false, "missing": false}} or '
-        '{"fill": 0.0, "indicator": false, "mean": 0.0, "width": 1.0}, of which parts may be left out'
-    )
-
-
-def _named(column: str, make: Callable[[], Categories | Number]) -> Categories | Number:
-    try:
-        return make()
-    except DataError as error:
-        raise DataError(f"column {column!r}: {error}") from None
+def encoding_of(declared: Any) -> Encoding:
+    """The encoding that `as_plain` wrote. What is not declared here is a `DataError`."""
+    if not isinstance(declared, dict):
+        raise DataError("an encoding has one entry for each column that is declared, by its name")
+    rules: dict[str, Categories | Number] = {}
+    for column, facts in declared.items():
+        kind: Any = Categories if isinstance(facts, dict) and "categories" in facts else Number
+        try:
+            rules[column] = from_plain(kind, facts)
+        except ValueError as error:
+            raise DataError(f"column {column!r}: {error}") from None
+    return Encoding(rules)

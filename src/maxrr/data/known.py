@@ -1,12 +1,12 @@
-"""The datasets known by name: what must be in their files, and how they are read."""
+"""The datasets known by name: where they are looked for on this machine, how they are fetched, checked and read."""
 
 import gzip
 import hashlib
-import math
+import os
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,78 +14,13 @@ from numpy.typing import NDArray
 from maxrr.data.dataset import Dataset
 from maxrr.data.train_test import Part, divide, pair
 from maxrr.errors import DataError
+from maxrr.files import write_atomically
+from maxrr.progress import Progress
 
-# The IDX format, in which MNIST and its relatives are published: a magic number, sizes, then the bytes.
-
-
-CHUNK = 1 << 20
+DEBIAN = Path("/usr/share/datasets")
+TIMEOUT = 10.0  # seconds to connect, and between two pieces
+CHUNK = 1 << 16
 LARGEST = 1 << 26  # bytes: no published file has more, and a small forged one might unpack to any number
-BYTES = 0x08  # the format's code for elements of one unsigned byte
-
-
-def read_idx(path: Path, dimensions: int, sha256: str | None = None) -> NDArray[np.uint8]:
-    """The array in a file; one ending in .gz is unpacked.
-
-    What is hashed is the content after unpacking, so that a copy from anywhere is checked against the same number.
-    That takes 0.04 s for 47 MB on a recent processor, 0.2 s on others, and is done at every read.
-
-    Raises
-    ------
-    DataError
-        Not an IDX file of bytes with that many dimensions, too short, too long, damaged, or of another content.
-    """
-    try:
-        with _open_idx(path) as file:
-            header = file.read(4 + 4 * dimensions)
-            shape = _shape(path, header, dimensions)
-            size = math.prod(shape)
-            if size > LARGEST:
-                raise DataError(f"{path}: its header promises {size:,} bytes, more than any file of this kind has")
-            content = _at_most(file, size + 1)
-        if len(content) != size:
-            wrong = f"is truncated: {len(content):,} bytes of data" if len(content) < size else "goes on after its end"
-            raise DataError(f"{path}: {wrong}, where its header promises {size:,}")
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
-    found = hashlib.sha256(header + content).hexdigest()
-    if sha256 is not None and found != sha256:
-        raise DataError(f"{path}: has another content than published: sha256 {found}, expected {sha256}; replace it")
-    return np.frombuffer(content, dtype=np.uint8).reshape(shape)
-
-
-def content_sha256(path: Path) -> str:
-    """The SHA-256 of what is in the file, after unpacking if it ends in .gz."""
-    try:
-        with _open_idx(path) as file:
-            return hashlib.sha256(_at_most(file, 2 * LARGEST)).hexdigest()
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
-
-
-def _open_idx(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else open(path, "rb")
-
-
-def _unreadable(path: Path, error: Exception) -> DataError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-    return DataError(f"{path}: cannot be read: {reason}")
-
-
-def _shape(path: Path, header: bytes, dimensions: int) -> tuple[int, ...]:
-    magic = bytes([0, 0, BYTES, dimensions])
-    if not header.startswith(magic[: len(header)]):
-        raise DataError(f"{path}: is not the IDX file expected: starts with {header[:4].hex()}, not {magic.hex()}")
-    if len(header) < 4 + 4 * dimensions:
-        raise DataError(f"{path}: is truncated: {len(header)} bytes, and the header alone has {4 + 4 * dimensions}")
-    return tuple(int.from_bytes(header[start : start + 4], "big") for start in range(4, len(header), 4))
-
-
-def _at_most(file: BinaryIO, size: int) -> bytearray:
-    """What is left of the file, or about the first `size` bytes of it: a small file may unpack to a huge one."""
-    content = bytearray()
-    while len(content) < size and (chunk := file.read(CHUNK)):
-        content += chunk
-    return content
 
 
 @dataclass(frozen=True)
@@ -128,20 +63,79 @@ MNIST = Known(
 PUBLISHED = {known.name: known for known in (FASHION_MNIST, MNIST)}
 
 
-def read(known: Known, files: dict[str, Path], whole: bool = False) -> tuple[Dataset, Dataset]:
-    """Both sides from four files, with ids of 0 to 59,999 for training and 60,000 to 69,999 for testing."""
-    train = _side(known, files, "train", first=0)
-    test = _side(known, files, "t10k", first=len(train.ids))
-    return pair(train, test, known.name, known.class_names, whole=whole)
+def available() -> list[tuple[str, str | None]]:
+    """List the datasets known by name, and where each is on this machine.
+
+    Returns
+    -------
+    list of (str, str or None)
+        Name and place; None where the dataset has to be fetched first.
+    """
+    found: list[tuple[str, str | None]] = [("digits", "scikit-learn")]
+    for entry in PUBLISHED.values():
+        place = find(entry)
+        found.append((entry.name, None if place is None else str(place)))
+    return found
 
 
-def _side(known: Known, files: dict[str, Path], prefix: str, first: int) -> Part:
-    of_images, of_labels = f"{prefix}-images-idx3-ubyte", f"{prefix}-labels-idx1-ubyte"
-    images = read_idx(files[of_images], 3, known.sha256[of_images])
-    labels = read_idx(files[of_labels], 1, known.sha256[of_labels])
-    if len(images) != len(labels):
-        raise DataError(f"{files[of_images]} has {len(images)} images, but {files[of_labels]} has {len(labels)} labels")
-    return Part(images[:, None], labels, np.arange(first, first + len(labels)))
+def fetch(name: str, progress: Progress | None = None, *, site: str | None = None) -> str:
+    """Make sure that a dataset known by name is on this machine; fetch it from the network if it is not.
+
+    Its files are checked by SHA-256 in either case. What is fetched is stored in the user's cache. Files that arrived
+    before a failure are not fetched again.
+
+    Parameters
+    ----------
+    name : str
+        As `available` lists them: 'digits', 'fashion-mnist' or 'mnist'.
+    progress : Progress, optional
+        Called with the bytes fetched so far.
+    site : str, optional
+        Another address to fetch from, ending in '/'. It has each file under its usual name with .gz added.
+
+    Returns
+    -------
+    str
+        The folder of its files; 'scikit-learn' for the digits.
+
+    Raises
+    ------
+    DataError
+        The name is unknown, a file on this machine is damaged, or one could not be fetched. The message then says
+        where the dataset was looked for, and the ways to get it.
+    """
+    if name == "digits":
+        return "scikit-learn"
+    if name not in PUBLISHED:
+        raise DataError(f"no dataset is known as {name!r}, only digits, {', '.join(PUBLISHED)}")
+    entry = PUBLISHED[name]
+    place = find(entry)
+    if place is not None:
+        for file, path in files_in(place, entry).items():
+            content_of(path, entry.sha256[file])
+        return str(place)
+    target = cache(entry)
+    for file, sha256 in entry.sha256.items():
+        if file not in files_in(target, entry):
+            try:
+                content = download(f"{site or entry.site}{file}.gz", file, sha256, progress)
+            except DataError as error:
+                raise DataError(unavailable(entry, error)) from None
+            target.mkdir(parents=True, exist_ok=True)
+            write_atomically(target / file, content)
+    return str(target)
+
+
+def load(name: str, whole: bool, progress: Progress | None) -> tuple[Dataset, Dataset]:
+    """Both sides of a dataset: of the published ones with ids of 0 to 59,999 for training and 60,000 to 69,999."""
+    if name == "digits":
+        return digits(whole)
+    entry = PUBLISHED[name]
+    place = find(entry) or Path(fetch(name, progress))
+    files = files_in(place, entry)
+    train = side_of(entry, files, "train", first=0)
+    test = side_of(entry, files, "t10k", first=len(train.ids))
+    return pair(train, test, name, entry.class_names, whole=whole)
 
 
 def digits(whole: bool = False) -> tuple[Dataset, Dataset]:
@@ -151,3 +145,126 @@ def digits(whole: bool = False) -> tuple[Dataset, Dataset]:
     images, labels = load_digits(return_X_y=True)
     inputs = (images / 16.0).astype(np.float32).reshape(-1, 1, 8, 8)
     return pair(*divide(Part(inputs, labels, np.arange(len(labels))), "digits"), "digits", whole=whole)
+
+
+# Files on this machine
+
+
+def find(entry: Known) -> Path | None:
+    """The first place that has all its files."""
+    return next((place for place in places(entry) if len(files_in(place, entry)) == len(entry.sha256)), None)
+
+
+def places(entry: Known) -> Iterator[Path]:
+    """Where its files are looked for, in this order."""
+    if own := os.environ.get("MAXRR_DATA"):
+        yield Path(own) / entry.name
+        yield Path(own)
+    yield DEBIAN / entry.name
+    yield cache(entry)
+
+
+def cache(entry: Known) -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maxrr" / entry.name
+
+
+def files_in(place: Path, entry: Known) -> dict[str, Path]:
+    """Those of its files that are there, raw or packed; none if they are those of another dataset.
+
+    All published datasets use the same file names, and $MAXRR_DATA may hold any of them: the smallest file tells.
+    """
+    found = {}
+    for name in entry.sha256:
+        for path in (place / name, place / f"{name}.gz"):
+            if path.is_file():
+                found[name] = path
+                break
+    smallest = "t10k-labels-idx1-ubyte"
+    for other in PUBLISHED.values():
+        if other != entry and smallest in found and is_intact(found[smallest], other.sha256[smallest]):
+            return {}
+    return found
+
+
+def is_intact(path: Path, sha256: str) -> bool:
+    try:
+        content_of(path, sha256)
+    except DataError:
+        return False
+    return True
+
+
+def content_of(path: Path, sha256: str) -> bytes:
+    """What is in a file, after unpacking if it ends in .gz, and if it is what was published.
+
+    To hash 47 MB takes 0.04 s on a recent processor, 0.2 s on others, and is done at every read.
+    """
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
+            content = file.read(LARGEST)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise DataError(f"{path}: has another content than published, or is truncated: replace it")
+    return content
+
+
+def side_of(entry: Known, files: dict[str, Path], prefix: str, first: int) -> Part:
+    """The records of one side, from its two files."""
+    images, labels = (
+        array_of(content_of(files[name], entry.sha256[name]), dimensions)
+        for name, dimensions in ((f"{prefix}-images-idx3-ubyte", 3), (f"{prefix}-labels-idx1-ubyte", 1))
+    )
+    return Part(images[:, None], labels, np.arange(first, first + len(labels)))
+
+
+def array_of(content: bytes, dimensions: int) -> NDArray[np.uint8]:
+    """The array in the IDX format of what was published: a magic number, sizes, then the bytes."""
+    shape = np.frombuffer(content, dtype=">u4", count=1 + dimensions)[1:]
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(shape.astype(np.int64))
+
+
+# Files from the network
+
+
+def download(url: str, what: str, sha256: str, progress: Progress | None = None) -> bytes:
+    """Fetch a gzipped file, and unpack it. Anything but the published content is a `DataError` with the address."""
+    import http.client  # these take a tenth of a second
+    import urllib.error
+    import urllib.request
+
+    packed = bytearray()
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
+            promised = response.headers.get("Content-Length", "")
+            total = int(promised) if promised.isdecimal() else 0
+            while len(packed) < LARGEST and (chunk := response.read(CHUNK)):
+                packed += chunk
+                if progress:
+                    progress(f"fetching {what}", len(packed), max(len(packed), total))
+        content = zlib.decompressobj(wbits=31).decompress(packed, LARGEST)  # 31: gzip
+    except zlib.error as error:
+        raise DataError(f"{url}: is not a gzip file, or damaged: {error}") from None
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DataError(f"{url}: the server answers {error.code} {error.reason}") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise DataError(f"{url}: cannot be fetched: {str(error) or type(error).__name__}") from None
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise DataError(f"{url}: has another content than published, or is truncated: {len(packed):,} bytes arrived")
+    return content
+
+
+def unavailable(entry: Known, reason: Exception) -> str:
+    """Where a dataset was looked for, and the ways to get it."""
+    lines = [f"{entry.name} is not on this machine, and fetching it failed.", f"  {reason}", "It was looked for in"]
+    if not os.environ.get("MAXRR_DATA"):
+        lines.append("  $MAXRR_DATA: not set")
+    for place in places(entry):
+        lines.append(f"  {place}: {len(files_in(place, entry))} of its {len(entry.sha256)} files")
+    lines.append("To get it, do one of these:")
+    if entry.package:
+        lines.append(f"  apt-get install {entry.package}   (Debian and its relatives)")
+    lines.append(f"  put {', '.join(entry.sha256)}, as they are or as .gz, into a folder, and set MAXRR_DATA to it")
+    lines.append(f"  maxrr data get {entry.name}   (with a connection to {entry.site})")
+    return "\n".join(lines)

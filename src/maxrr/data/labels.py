@@ -1,6 +1,5 @@
 """Labels and ids as sources write them, turned into class indices and into integers or strings."""
 
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -82,25 +81,17 @@ TRUTHS = {text: each for each in (("true", "True", "TRUE"), ("false", "False", "
 """How programs write booleans, each with its other spellings."""
 
 
-FILLED = "Number(fill=0.0)", '{"fill": 0.0}'  # what to declare where values are missing
-
-
 class Misfit(ValueError):  # noqa: N818 (it becomes a DataError once it is known where)
-    """A value that has no encoding, in this row. `rule` would give it one: in Python, and in JSON."""
+    """A value that has no encoding, in this row. `rule` would give it one."""
 
-    def __init__(self, row: int, words: str, rule: tuple[str, str] | None = None) -> None:
+    def __init__(self, row: int, words: str, rule: str = "") -> None:
         super().__init__(words)
         self.row, self.rule = row, rule
 
     def told(self, column: str) -> str:
         """What is wrong in a column, and what to declare."""
-        if self.rule is None:
-            return str(self)
-        in_python, in_json = self.rule
-        return (
-            f"{self}: encoding=Encoding({{{column!r}: {in_python}}}) (a file for --encoding has "
-            f"{{{json.dumps(column, ensure_ascii=False)}: {in_json}}})"
-        )
+        how = f": encoding=Encoding({{{column!r}: {self.rule}}})" if self.rule else ""
+        return f"{self}{how}. `maxrr.data.prepare` (maxrr data prepare) drafts it for the whole table"
 
 
 def numbers_of(cells: Cells) -> NDArray[np.float64]:
@@ -161,17 +152,19 @@ def text_of(cell: Any) -> str:
 
 def not_a_number(row: int, cell: Any) -> Misfit:
     """What to do about a value that is no number."""
+    if not isinstance(cell, str) and hasattr(cell, "__len__"):
+        said = "this is a list, and not a number: declare how long lists are"
+        return Misfit(row, said, f"Number(length={len(cell)})")
     if not isinstance(cell, str):
-        said = f"a {type(cell).__name__} is not a number: make it one, such as the days since a fixed day for a date"
-        return Misfit(row, said)
+        said = f"a {type(cell).__name__} is not a number: if these are dates, declare the days since a fixed day"
+        return Misfit(row, said, 'Number(days_since="2000-01-01")')
     if not cell:
-        return Misfit(row, "'' is not a number: declare what stands for a missing value", FILLED)
-    return Misfit(
-        row,
+        return Misfit(row, "there is no value: declare what stands for it")
+    said = (
         f"{str(cell)!r:.80} is not a number. If the column says the class, the record or the person, name it as label, "
-        "id or subject; if these are categories, declare them",
-        (f"Categories([{str(cell)!r:.80}, …])", f'{{"categories": [{json.dumps(cell, ensure_ascii=False):.80}, …]}}'),
+        "id or subject; if these are categories, declare them"
     )
+    return Misfit(row, said, f"Categories([{str(cell)!r:.80}, …])")
 
 
 KINDS = {"i": "integers", "b": "booleans", "U": "strings"}

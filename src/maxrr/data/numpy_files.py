@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data import csv_file
 from maxrr.data.arrays import map_npy, names_in, read_npz
-from maxrr.data.checks import check_blanks, check_inputs
+from maxrr.data.checks import check_blanks, check_inputs, named
 from maxrr.data.dataset import Dataset
 from maxrr.data.fields import packed
-from maxrr.data.frames import cells_of, frame_in, names_of
-from maxrr.data.labels import as_identifiers, check_ids_from, identifiers_of_cells, labels_of_texts, made_ids
-from maxrr.data.table import Columns, weights_of
-from maxrr.data.train_test import Part, SplitBy, divide, pair
+from maxrr.data.labels import check_ids_from, made_ids
+from maxrr.data.reading import Reading
+from maxrr.data.tables import columns_in, others_of
+from maxrr.data.train_test import Part, divide, pair
 from maxrr.errors import DataError
 
 CHANNELS = (1, 3, 4)
@@ -25,9 +24,7 @@ SIDES = {f"{kind}_{side}" for kind in ("x", "y", "ids", "subjects", "weights") f
 }
 
 
-def read_archive(
-    path: Path, ids_from: str | None = None, split_by: SplitBy = "subject", whole: bool = False
-) -> tuple[Dataset, Dataset]:  # fmt: skip
+def read_archive(path: Path, reading: Reading, whole: bool = False) -> tuple[Dataset, Dataset]:
     """Training and test records from an .npz file, whose arrays say by their names what they are.
 
     Either x_train, y_train, x_test and y_test, with ids_train and ids_test, or X and y with ids, which are split by
@@ -43,10 +40,9 @@ def read_archive(
     sides = [""] if one else ["_train", "_test"]
     _check_names(path, names, one)
     given = f"ids{sides[0]}" in names
-    try:
-        check_ids_from(given, ids_from, " and ".join(f"ids{side}" for side in sides))
-    except DataError as error:
-        raise type(error)(f"{path}: {error}") from None
+    with named(path):
+        reading.check_no_columns()
+        check_ids_from(given, reading.ids_from, " and ".join(f"ids{side}" for side in sides))
     arrays = read_npz(path, names)
     for name in names:
         if name.startswith(("ids", "subjects")):
@@ -55,12 +51,12 @@ def read_archive(
     if classes is not None and (classes.ndim != 1 or classes.dtype.kind not in "UT"):
         raise DataError(f"{path}: class_names must be a list of strings, not {classes.dtype} of shape {classes.shape}")
     inputs = [_inputs(path, arrays, "X" if one else f"x{side}", side) for side in sides]
-    ids = [arrays[f"ids{side}"] for side in sides] if given else made_ids(inputs, ids_from)
+    ids = [arrays[f"ids{side}"] for side in sides] if given else made_ids(inputs, reading.ids_from)
     parts = [
         Part(each, arrays[f"y{side}"], own, arrays.get(f"subjects{side}"), arrays.get(f"weights{side}"))
         for each, own, side in zip(inputs, ids, sides, strict=True)
     ]
-    train, test = divide(parts[0], str(path), split_by) if one else parts
+    train, test = divide(parts[0], str(path), reading.split_by) if one else parts
     return pair(train, test, str(path), None if classes is None else tuple(map(str, classes.tolist())), whole=whole)
 
 
@@ -105,11 +101,9 @@ def _inputs(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> N
 
 def several_inputs(arrays: dict[str, NDArray[Any]], x: str, path: Path) -> NDArray[Any]:
     """Inputs that have a name each, as they are."""
-    named = {name: arrays[array] for name, array in inputs_in(arrays, x).items()}
-    try:
-        return packed({name: part.astype(part.dtype.newbyteorder("="), copy=False) for name, part in named.items()})
-    except DataError as error:
-        raise DataError(f"{path}: {x}: {error}") from None
+    inputs = {name: arrays[array] for name, array in inputs_in(arrays, x).items()}
+    with named(f"{path}: {x}"):
+        return packed({name: part.astype(part.dtype.newbyteorder("="), copy=False) for name, part in inputs.items()})
 
 
 def as_inputs(array: NDArray[Any], what: str) -> NDArray[Any]:
@@ -134,54 +128,26 @@ def as_inputs(array: NDArray[Any], what: str) -> NDArray[Any]:
         return array.astype(array.dtype.newbyteorder("=") if kept else np.float32, copy=False)
 
 
-def read_mapped(
-    path: Path, meta: Path, wanted: Columns, split_by: SplitBy = "subject", whole: bool = False
-) -> tuple[Dataset, Dataset]:  # fmt: skip
+def read_mapped(path: Path, reading: Reading, whole: bool = False) -> tuple[Dataset, Dataset]:
     """Training and test records: inputs from the .npy file, which is not loaded, the rest from the table's columns.
 
     The first line of the table is about the first row of the file, and so on. Other columns are not looked at.
     """
-    try:
-        inputs = check_inputs(map_npy(path))
-    except DataError as error:
-        raise DataError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
-    said = columns_in(meta, wanted)
-    if wanted.label not in said:
-        raise DataError(f"{meta}: has no column {wanted.label!r}: say which is the label")
-    rows = len(next(iter(said.values())))
+    if reading.meta is None or reading.drop or reading.encoding.rules:
+        raise DataError(
+            f"{path}: is a file of numbers alone: name the table that says what its rows are, meta='people.csv' "
+            "(maxrr data prepare FILE --meta people.csv). Of that only the label, id, subject and weight are read"
+        )
+    inputs, meta = map_npy(path), path.parent / reading.meta
+    with named(path):
+        inputs = check_inputs(inputs)
+    with named(meta):
+        said = others_of(columns_in(meta, reading, only=reading.others, check=reading.check), reading)
+    rows = len(said[reading.label or "label"])
     if rows != len(inputs):
         raise DataError(f"{meta}: is about {rows:,} records, and {path} has {len(inputs):,}: one line per record")
-    ids = said[wanted.id] if wanted.id in said else made_ids([inputs], wanted.ids_from)[0]
-    subjects, weights = (None if name is None else said.get(name) for name in (wanted.subject, wanted.weight))
-    part = Part(inputs, said[wanted.label], ids, subjects, weights)
-    sides = (part, part.at(np.zeros(rows, dtype=bool))) if whole else divide(part, str(meta), split_by)
+    ids = said[reading.id] if reading.id in said else made_ids([inputs], reading.ids_from)[0]
+    subjects, weights = (None if name is None else said.get(name) for name in (reading.subject, reading.weight))
+    part = Part(inputs, said[reading.label or "label"], ids, subjects, weights)
+    sides = (part, part.at(np.zeros(rows, dtype=bool))) if whole else divide(part, str(meta), reading.split_by)
     return pair(*sides, str(path))
-
-
-def columns_in(meta: Path, wanted: Columns) -> dict[str, NDArray[Any]]:
-    """What a table says of the records, by the names of its columns."""
-    if meta.suffix == ".csv":
-        found: dict[str, Any] = {}
-        for name, cells in csv_file.texts_in(meta, wanted.others, wanted.check).items():
-            read = labels_of_texts if name == wanted.label else as_identifiers
-            try:
-                found[name] = cells if name == wanted.weight else read(cells, f"the values of column {name!r}")
-            except DataError as error:
-                raise DataError(f"{meta}: {error}") from None
-    elif meta.suffix == ".parquet":
-        frame = frame_in(meta)
-        header = names_of(frame)
-        try:
-            wanted.check(header)
-        except DataError as error:
-            raise type(error)(f"{meta}: {error}") from None
-        found = {name: cells_of(frame, name) for name in wanted.others if name in header}
-        for name in found.keys() - {wanted.weight}:
-            what = f"{meta}: the values of column {name!r}"
-            found[name] = identifiers_of_cells(found[name], what, labels=name == wanted.label)
-    else:
-        raise DataError(f"{meta}: cannot be read as a table of records: give a .csv or .parquet file")
-    if wanted.weight in found:
-        cells = found[wanted.weight]
-        found[wanted.weight] = weights_of(cells, str(meta), wanted.weight, lambda row: f"row {row}")
-    return found

@@ -1,28 +1,29 @@
 """`load`: records from a name, a file or a folder."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from maxrr.data import csv_file, images, known, places
+from maxrr.data import images, known
+from maxrr.data.checks import named
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.frames import header_of_parquet, read_parquet
 from maxrr.data.known import PUBLISHED
 from maxrr.data.labels import IdsFrom, check_ids_from
 from maxrr.data.numpy_files import read_archive, read_mapped
-from maxrr.data.table import Columns
-from maxrr.data.train_test import SplitBy, check_split_by
+from maxrr.data.reading import Reading, reading_of
+from maxrr.data.tables import SUFFIXES, columns_in, part_of
+from maxrr.data.train_test import SplitBy, divide, pair
 from maxrr.errors import DataError
 from maxrr.progress import Progress
 
-TABLES = {".csv": csv_file.read, ".parquet": read_parquet}
-
 
 def load(
-    source: str | Path, *, label: str = "label", id: str = "id", subject: str = "subject",
-    weight: str | None = None, encoding: Encoding | None = None, ids_from: IdsFrom | None = None,
-    split_by: SplitBy = "subject", meta: str | Path | None = None, whole: bool = False,
-    drop: Sequence[str] = (), progress: Progress | None = None,
+    source: str | Path, *, reading: str | None = None, label: str | None = None, id: str | None = None,
+    subject: str | None = None, weight: str | None = None, encoding: Encoding | None = None,
+    ids_from: IdsFrom | None = None, split_by: SplitBy | None = None, meta: str | Path | None = None,
+    drop: Sequence[str] | None = None, whole: bool = False, progress: Progress | None = None,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Training and test records of a dataset known by name, or from a file or folder.
 
@@ -53,14 +54,17 @@ def load(
     ----------
     source : str or Path
         A name or a path, as in the table above.
-    label, id, subject : str
+    reading : str, optional
+        How the source is read, as the file says that `prepare` writes beside it; that file, if not given. What is given
+        below counts instead of what it says.
+    label, id, subject : str, optional
         Names of the columns of a CSV or Parquet file that hold labels, record ids and subject ids. A column 'subject'
         may be missing; so may the ids if `ids_from` is given. Other sources have no columns: naming some is an error.
     weight : str, optional
         The column of a CSV or Parquet file that says how much a record counts. Without it there are no weights.
     encoding : Encoding, optional
-        How the columns of a CSV or Parquet file that are not plain numbers become inputs. Without one, texts and
-        missing values are errors.
+        How the columns of a CSV or Parquet file that are not plain numbers become inputs. Without one, texts, dates,
+        lists and missing values are errors.
     ids_from : "content" or "rows", optional
         How to make ids for the records of a CSV, Parquet or .npz file that has none; an error if it has ids, and so
         is a file without ids if this is not given. "content": a hash of each record's inputs without its label.
@@ -72,11 +76,11 @@ def load(
     meta : str or Path, optional
         Beside an .npy file, and only there: the CSV or Parquet file that has the labels, ids, subjects and weights of
         its rows, one line per row, in the same order. Other columns are not looked at.
+    drop : list of str
+        Columns of a CSV or Parquet file that are passed over. All that are neither these nor named above are inputs.
     whole : bool
         Whether all records are for training, also those that would be for testing. Use it for a file of records that
         were set aside.
-    drop : list of str
-        Columns of a CSV or Parquet file that are passed over. All that are neither these nor named above are inputs.
     progress : Progress, optional
         Called as files arrive or images are read.
 
@@ -96,75 +100,38 @@ def load(
     >>> len(train), len(test), train.shape
     (1420, 377, (1, 8, 8))
     """
-    check_split_by(split_by)
-    wanted = Columns(label, id, subject, weight, ids_from, encoding or Encoding(), tuple(drop))
-    if (meta is not None) != (Path(source).suffix == ".npy" and not Path(source).is_dir()):
-        raise DataError(
-            f"{source}: is a file of numbers alone: say what its rows are, meta='people.csv' (--meta people.csv)"
-            if meta is None
-            else f"{source}: meta (--meta) is for an .npy file, which says nothing of its rows itself. Leave it out"
-        )
-    if meta is not None and drop:
-        raise DataError(f"{meta}: only the columns that are named are looked at: leave drop (--drop) out")
-    if not is_table(source) and meta is None:
-        _check_no_columns(source, wanted)
-    if source == "digits" or source in PUBLISHED or Path(source).is_dir():
-        _check_given(source, ids_from)
-    if source == "digits":
-        return known.digits(whole)
-    if isinstance(source, str) and source in PUBLISHED:
-        entry = PUBLISHED[source]
-        files = places.find(entry)
-        if files is None:
-            places.fetch(source, progress)
-            files = places.files_in(places.cache(entry), entry)
-        return known.read(entry, files, whole)
-    path = Path(source)
-    known_names = ", ".join(["digits", *PUBLISHED])
+    found = reading_of(source) if reading is None else Reading.from_toml(reading)
+    given: dict[str, Any] = {
+        "label": label, "id": id, "subject": subject, "weight": weight, "encoding": encoding, "ids_from": ids_from,
+        "split_by": split_by, "meta": None if meta is None else str(Path(meta).absolute()),
+        "drop": None if drop is None else tuple(drop),
+    }  # fmt: skip
+    how = replace(found or Reading(), **{name: value for name, value in given.items() if value is not None})
+    return read(source, how, whole, progress)
+
+
+def read(source: str | Path, how: Reading, whole: bool, progress: Progress | None) -> tuple[Dataset, Dataset]:
+    """The records of a source, read so."""
+    path, known_names = Path(source), ["digits", *PUBLISHED]
+    if source in known_names or path.is_dir():
+        with named(source):
+            how.check_no_columns()
+            check_ids_from(True, how.ids_from, "a number or a path")
+    if source in known_names:
+        return known.load(str(source), whole, progress)
     if path.is_dir():
         return images.read(path, progress, whole)
     if not path.is_file():
-        raise DataError(f"{source}: is neither a file or folder nor one of {known_names}")
-    if meta is not None:
-        return read_mapped(path, Path(meta), wanted, split_by, whole)
+        raise DataError(f"{source}: is neither a file or folder nor one of {', '.join(known_names)}")
+    if path.suffix == ".npy":
+        return read_mapped(path, how, whole)
     if path.suffix == ".npz":
-        return read_archive(path, ids_from, split_by, whole)
-    if path.suffix in TABLES:
-        return TABLES[path.suffix](path, wanted, split_by, whole)
-    raise DataError(
-        f"{source}: cannot be read: give an .npz, .npy, .csv or .parquet file, a folder, or one of {known_names}"
-    )
-
-
-def is_table(source: str | Path) -> bool:
-    """Whether the records are in a file with columns, which have names."""
-    return Path(source).suffix in TABLES and not Path(source).is_dir()
-
-
-def header_of(table: str | Path) -> list[str]:
-    """What the columns of a table are called."""
-    path = Path(table)
-    return csv_file.header_in(path) if path.suffix == ".csv" else header_of_parquet(path)
-
-
-def _check_no_columns(source: str | Path, wanted: Columns) -> None:
-    """Refuse names of columns where there are none: they would be passed over."""
-    usual = Columns(ids_from=wanted.ids_from)
-    given = [
-        name
-        for name in ("label", "id", "subject", "weight", "encoding", "drop")
-        if getattr(wanted, name) != getattr(usual, name)
-    ]
-    if given:
-        raise DataError(
-            f"{source}: has no columns that {given[0]} (--{given[0]}) could mean: it is for .csv and .parquet files. "
-            "Leave it out"
-        )
-
-
-def _check_given(source: str | Path, ids_from: str | None) -> None:
-    """Refuse `ids_from` for these sources: their records always have ids."""
-    try:
-        check_ids_from(True, ids_from, "a number or a path")
-    except DataError as error:
-        raise DataError(f"{source}: {error}") from None
+        return read_archive(path, how, whole)
+    if path.suffix not in SUFFIXES:
+        names = ", ".join(known_names)
+        raise DataError(f"{source}: cannot be read: give an .npz, .npy, .csv or .parquet file, a folder, or {names}")
+    with named(path):
+        if how.meta is not None:
+            raise DataError("meta (--meta) is for an .npy file, which says nothing of its rows itself. Leave it out")
+        part, columns = part_of(columns_in(path, how, check=how.check), how)
+    return pair(*divide(part, str(path), how.split_by), str(path), columns=columns, whole=whole)

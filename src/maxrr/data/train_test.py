@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.arrays import take
-from maxrr.data.checks import check_identifiers, some
+from maxrr.data.checks import check_identifiers, named, some
 from maxrr.data.dataset import Dataset
 from maxrr.data.fields import described
 from maxrr.data.labels import as_classes, index_labels
@@ -62,20 +62,18 @@ def is_test(ids: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([int.from_bytes(digest[:8], "big") < threshold for digest in digests], dtype=bool)
 
 
-def divide(whole: Part, source: str, split_by: SplitBy = "subject") -> tuple[Part, Part]:
+def divide(whole: Part, source: str, split_by: str = "subject") -> tuple[Part, Part]:
     """Training and test records by `is_test`: one person's records on one side, where the source names people.
 
     Labels and ids are looked at before, while rows are still those of the source: messages name them.
     """
-    try:
+    with named(source):
         whole = replace(
             whole,
             labels=as_classes(whole.labels),
             ids=check_identifiers(whole.ids, "record ids"),
             subjects=None if whole.subjects is None else check_identifiers(whole.subjects, "subject ids"),
         )
-    except DataError as error:
-        raise DataError(f"{source}: {error}") from None
     test = is_test(whole.subjects if split_by == "subject" and whole.subjects is not None else whole.ids)
     return whole.at(~test), whole.at(test)
 
@@ -116,7 +114,7 @@ def pair(
 
     `whole` puts every record on the first side.
     """
-    try:
+    with named(source):
         if not len(train.ids) and not whole:
             raise DataError(f"no record is for training, and {len(test.ids)} are for testing")
         if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
@@ -134,6 +132,4 @@ def pair(
         both = np.intersect1d(first.ids, second.ids)
         if len(both):
             raise DataError(f"these record ids are both in train and in test: {some(both)}")
-    except DataError as error:
-        raise DataError(f"{source}: {error}") from None
     return first, second

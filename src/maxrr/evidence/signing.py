@@ -27,7 +27,7 @@ LARGEST = 1 << 16  # bytes of a key file: one has about 120
 PRIME = 2**255 - 19  # of the field that Ed25519's points have their coordinates in
 ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022
 SMALL_ORDER = (0, 1, PRIME - 1, ORDER_8, PRIME - ORDER_8)  # the y of the eight points whose order divides 8
-NEWER = "if its signer has a newer list of public keys, get it, and check it with maxrr key succession OLD NEW"
+NEWER = "if its signer has a newer list of public keys, get it, and check it with maxrr verify NEW --against OLD"
 
 
 @dataclass(frozen=True)

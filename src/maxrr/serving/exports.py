@@ -7,6 +7,7 @@ from pathlib import Path
 import safetensors.numpy
 
 from maxrr.data import Dataset, Encoding
+from maxrr.data.reading import Reading
 from maxrr.files import to_plain
 from maxrr.serving import folders, onnx, torch_runtime
 from maxrr.serving.folders import NUMPY, ONNX, TORCH, Facts
@@ -105,8 +106,7 @@ def declared_for(keeper: FolderKeeper | None, given: Encoding | None) -> str | N
         return noted
     if not isinstance(given, Encoding):
         raise TypeError(
-            f"encoding is a maxrr.data.Encoding, as in Encoding({{'age': Number(fill=0.0)}}) or "
-            f"Encoding.read('encoding.json'), not {given!r:.60}"
+            f"encoding is a maxrr.data.Encoding, as in Encoding({{'age': Number(fill=0.0)}}), not {given!r:.60}"
         )
     if noted is not None and Encoding.from_json(noted) != given:
         raise ValueError("the encoding is another one than the workspace was fitted with: leave it out, as it is known")
@@ -115,7 +115,9 @@ def declared_for(keeper: FolderKeeper | None, given: Encoding | None) -> str | N
 
 def encoding_of(keeper: FolderKeeper | None) -> str | None:
     """How the columns of a table became inputs, as far as a workspace has noted it."""
-    return None if keeper is None else keeper.store.words.sources[0].get("encoding")
+    reading = None if keeper is None else keeper.store.words.sources[0].get("reading")
+    declared = Encoding() if reading is None else Reading.from_toml(reading).encoding
+    return declared.to_json() if declared.rules else None
 
 
 def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data.checks import named
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.frames import names_of, table_of
+from maxrr.data.tables import Columns, columns_of_frame, inputs_of
 from maxrr.errors import DataError
 
 
@@ -46,11 +47,11 @@ def encoded(given: Any, inputs: Sequence[str], encoding: Encoding, kind: np.dtyp
         raise DataError("the records are a Dataset, whose inputs are encoded already: bring these, records.inputs")
     if isinstance(given, (list, tuple, Mapping)):
         rows = of_one_dictionary(given) if isinstance(given, Mapping) else of_dictionaries(given)
-        header: Sequence[str] = list(rows.cells)
+        found = Columns(list(rows.cells), rows.__getitem__, "row {}".format, len(rows))
     else:
-        rows, header = given, names_of(given)
-    columns = encoding.columns_of(inputs)
-    return table_of(rows, "the records", header, (), columns, encoding=encoding).as_type(kind)
+        found = columns_of_frame(given)
+    with named("the records"):
+        return inputs_of(found, (), encoding.columns_of(inputs), encoding).as_type(kind)
 
 
 def of_one_dictionary(given: Mapping[str, Any]) -> Rows:

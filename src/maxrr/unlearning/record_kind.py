@@ -11,7 +11,7 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, check_text
 from maxrr.data.fields import described
 from maxrr.data.labels import as_identifiers, class_name
-from maxrr.data.table import in_order_of
+from maxrr.data.tables import in_order_of
 from maxrr.errors import DataError
 from maxrr.unlearning.classes import without_name
 from maxrr.unlearning.state import Fitted

@@ -15,7 +15,7 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
-from maxrr.data.table import in_order_of
+from maxrr.data.tables import in_order_of
 from maxrr.errors import DataError, NotHere
 from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, TECHNIQUE
 from maxrr.unlearning.classes import Classes, with_arriving

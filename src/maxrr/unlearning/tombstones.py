@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from maxrr.data import Dataset
 from maxrr.data.hashes import framed, value_hashes
-from maxrr.data.table import in_order_of
+from maxrr.data.tables import in_order_of
 from maxrr.unlearning.receipts import Receipt
 
 K = TypeVar("K")

@@ -107,13 +107,13 @@ def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
     several = "requests were" if undone > 1 else "request was"
     said = (
         f"is an older copy of this workspace: {undone} {several} carried out after it was made, and the records "
-        "forgotten by then may be back. Workspace.catch_up (maxrr workspace catch-up) forgets them again by the newer "
+        "forgotten by then may be back. Workspace.catch_up (maxrr catch-up) forgets them again by the newer "
         f"receipts, from number {now.receipts + 1} on"
     )
     if not undone:
         said = (
             f"is a backup, made on {backup}: what was forgotten since then may be back. Workspace.catch_up (maxrr "
-            "workspace catch-up) forgets it again by the receipts of the workspace that it is a copy of"
+            "catch-up) forgets it again by the receipts of the workspace that it is a copy of"
         )
     elif now.is_fork_of(then):
         said = "went on by itself beside another copy of this workspace: it is a fork, and cannot catch up"

@@ -182,7 +182,7 @@ def status_of(files: Folder) -> Status:
     exactness = depending(conditions) if conditions else f"{depending([])}: {facts.depended_on}"
     told = {
         "workspace": f"{files.folder}, {plain_text.size(size)}",
-        "records from": "; ".join(each.get("name", "not known") for each in words.sources),
+        "records from": "; ".join(each.get("source", "not known") for each in words.sources),
         "classes": ", ".join(classes),
         "weights": weights_in(words, classes, each_record=files.root.rows.layout.weights is not None),
         "model": f"{facts.model_hash[:12]}…",

@@ -1,0 +1,97 @@
+"""How a source is read is drafted, written beside it, and followed."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from maxrr.data import Categories, DataError, Encoding, Number, load, prepare
+from maxrr.data.reading import Reading, reading_of
+
+ROWS = range(60)
+FRAME = pl.DataFrame(
+    {
+        "row_id": [f"r{row}" for row in ROWS], "who": [f"p{row // 3}" for row in ROWS],
+        "outcome": ["good" if row % 3 else "bad" for row in ROWS],
+        "note": [f"text {row} of its own" for row in ROWS], "income": [1000.0 * row for row in ROWS],
+        "born": [None if row == 0 else f"19{row + 20}-05-01" for row in ROWS],
+        "town": ["" if row == 0 else "Rom" if row == 1 else ("Bonn", "Ulm")[row % 2] for row in ROWS],
+        "share": [row % 2 / 2 for row in ROWS],
+    }
+)  # fmt: skip
+
+
+def test_a_table_is_drafted_written_and_followed(tmp_path):
+    FRAME.write_csv(tmp_path / "people.csv")
+    file = prepare(tmp_path / "people.csv", label="outcome", subject="who")
+    found = reading_of(tmp_path / "people.csv")
+    assert (file.name, found.id, found.drop) == ("people.csv.toml", "row_id", ("note",))
+    assert found.encoding == Encoding(
+        {
+            "income": Number(width=10_000.0),
+            "born": Number(fill=0.0, indicator=True, width=10_000.0, days_since="2000-01-01"),
+            "town": Categories(["Bonn", "Ulm"], other=True, missing=True),
+        }
+    )
+    records, _ = load(tmp_path / "people.csv", whole=True)
+    assert len(records) == len(ROWS)
+    assert records.columns[:3] == ("income", "born", "born is missing")
+    born = records.select(["r30"]).inputs[0, 1]
+    assert born == pytest.approx((np.datetime64("1950-05-01") - np.datetime64("2000-01-01")).astype(int) / 1e4)
+    assert "Rom" not in file.read_text()  # whom one category is about, it does not say
+    with pytest.raises(DataError, match="already"):
+        prepare(tmp_path / "people.csv", label="outcome")
+    assert "share" not in load(tmp_path / "people.csv", drop=["note", "share"])[0].columns
+
+
+def test_types_of_their_own_are_drafted_alike(tmp_path):
+    vectors = [[float(row), 1.0, -1.0] for row in ROWS]
+    frame = FRAME.with_columns(born=pl.col("born").str.to_date(), vector=pl.Series(vectors))
+    frame.write_parquet(tmp_path / "people.parquet")
+    FRAME.write_csv(tmp_path / "people.csv")
+    for name in ("people.parquet", "people.csv"):
+        prepare(tmp_path / name, label="outcome", subject="who")
+    typed, texts = (reading_of(tmp_path / name) for name in ("people.parquet", "people.csv"))
+    assert typed.encoding.rules["vector"] == Number(length=3)
+    assert typed.encoding.rules | {} == {**texts.encoding.rules, "vector": Number(length=3)} | {
+        "town": Categories(["Bonn", "Ulm"], other=True, missing=True)
+    }
+    records, _ = load(tmp_path / "people.parquet", whole=True)
+    assert records.columns[-3:] == ("vector[0]", "vector[1]", "vector[2]")
+
+
+def test_all_problems_are_listed_at_once_and_nothing_is_written(tmp_path):
+    lines = [f"{row},{'' if row == 3 else 'ab'[row % 2]},{'unknown' if row == 5 else row}" for row in ROWS]
+    (tmp_path / "table.csv").write_text("\n".join(["id,kind,age", *lines]))
+    with pytest.raises(DataError) as caught:
+        prepare(tmp_path / "table.csv", label="kind", subject="person")
+    for word in ("'person'", "'kind' has no value for 1 records: line 5", "line 7 has 'unknown'"):
+        assert word in str(caught.value)
+    assert not (tmp_path / "table.csv.toml").exists()
+
+
+def test_what_names_its_records_needs_little(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.arange(20.0)[:, None], y=np.arange(20) % 2)
+    assert reading_of(prepare(tmp_path / "a.npz", ids_from="rows").with_suffix("")).ids_from == "rows"
+    assert sum(map(len, load(tmp_path / "a.npz"))) == 20
+    np.save(tmp_path / "x.npy", np.arange(20.0)[:, None])
+    (tmp_path / "meta.csv").write_text("id,label\n" + "".join(f"{row},{row % 2}\n" for row in range(20)))
+    prepare(tmp_path / "x.npy", meta=tmp_path / "meta.csv")
+    assert reading_of(tmp_path / "x.npy").meta == "meta.csv"  # wherever both may move
+    assert sum(map(len, load(tmp_path / "x.npy"))) == 20
+    with pytest.raises(DataError, match="no file"):
+        prepare("digits")
+
+
+def test_what_is_written_is_read():
+    rules = {"a b": Categories([1, "\x7f"], missing=True), "c": Number(fill=1, width=2.5)}
+    told = ("w", ("", "x.y"), "content", "id", "m.csv", Encoding(rules))
+    reading = Reading('a "b" \\ é', "", "subject", *told)
+    assert Reading.from_toml(reading.to_toml()) == reading
+
+
+@pytest.mark.parametrize("text", ["labl = 1", "label = 1", "drop = 'a'", "split_by = 'day'", "x", "encoding = 1"])
+def test_what_is_not_known_is_refused(tmp_path, text):
+    (tmp_path / "a.csv").write_text("id,label,x\n1,a,2\n")
+    (tmp_path / "a.csv.toml").write_text(text)
+    with pytest.raises(DataError, match=r"a\.csv\.toml"):
+        load(tmp_path / "a.csv")
