@@ -56,7 +56,7 @@ def test_a_table_with_labels_and_without(shell: Shell, fitted_visits: Path, tmp_
     [
         ("some.txt", b"3", "PNG, JPEG, .npy, .npz, .csv or .parquet"),
         ("some.npy", b"\x00\x01", "cannot be read as .npy"),
-        ("some.npz", b"\x00\x01", "not an .npz archive"),
+        ("some.npz", b"\x00\x01", "cannot be read as .npz"),
         ("some.png", b"\x00\x01", "not a PNG or JPEG"),
         ("some.csv", b"", "some.csv"),
         ("some.csv", b"age,weight\n1,many\n", "'many'"),
