@@ -109,7 +109,7 @@ def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
     ranked = replace(ranked, choice=replace(bundle.choice, **words))
     replayed = replay(*handed_in(receipt, ranked), retained)
     assert not replayed
-    assert "conditions on the receipt is not what was found" in replayed.contradictions
+    assert "conditions" in " ".join(replayed.contradictions)
 
 
 def test_buffers_that_are_not_stored_are_given_too():
