@@ -152,7 +152,6 @@ PUBLIC = {
         "export",
         "export_onnx",
         "load",
-        "snapshot",
     },
     "maxrr.unlearning": {
         "Action",
