@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 PUBLIC = {
-    "maxrr": {"LinearSVM", "MaxRR", "__version__"},
+    "maxrr": {"LinearSVM", "MaxRR", "Workspace", "__version__"},
     "maxrr.audit": {
         "AuditPlan",
         "AuditReport",
@@ -102,18 +102,6 @@ PUBLIC = {
         "value_of",
         "verifier_key",
     },
-    "maxrr.files": {
-        "Lock",
-        "flush_folder",
-        "from_plain",
-        "open_regular",
-        "overwrite",
-        "parse_json",
-        "read_regular",
-        "sha256_of",
-        "to_plain",
-        "write_atomically",
-    },
     "maxrr.nets": {
         "MLP",
         "DrawnAnewWarning",
@@ -132,19 +120,6 @@ PUBLIC = {
         "train_many",
     },
     "maxrr.parallel": {"Processes", "Ray"},
-    "maxrr.progress": {"Line", "Progress"},
-    "maxrr.report": {
-        "OtherVersion",
-        "RequestStory",
-        "Story",
-        "audit_page",
-        "demo_page",
-        "dossier_in",
-        "dossier_page",
-        "is_report",
-        "kinds_of",
-        "require_same_page",
-    },
     "maxrr.serving": {
         "Exported",
         "Revocations",

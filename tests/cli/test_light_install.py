@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.evidence import Dossier
-from maxrr.report import dossier_page
+from maxrr.report.dossier import dossier_page
 from tests.evidence.forgeries import KEY, TRUE
 from tests.evidence.logs import log_of
 

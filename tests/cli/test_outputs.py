@@ -17,7 +17,7 @@ from maxrr import serving
 from maxrr.audit import AuditReport
 from maxrr.cli import app, demo
 from maxrr.evidence import Envelope, SigningKey
-from maxrr.report import audit_page
+from maxrr.report.audit import audit_page
 from maxrr.report.page import GENERATOR
 from maxrr.serving.onnx import MODEL_HASH
 from maxrr.unlearning import MaxRR, replaying

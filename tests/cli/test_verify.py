@@ -11,7 +11,7 @@ import pytest
 
 from maxrr.evidence import Dossier, Envelope, PublicKeys, Statement, Subject
 from maxrr.evidence.dossiers import CLAIMS
-from maxrr.report import dossier_page
+from maxrr.report.dossier import dossier_page
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell

@@ -15,7 +15,8 @@ import pytest
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier
 from maxrr.evidence.dossiers import CLAIMS
-from maxrr.report import OtherVersion, dossier_in, dossier_page, is_report, require_same_page
+from maxrr.report.dossier import OtherVersion, dossier_in, dossier_page, require_same_page
+from maxrr.report.page import is_report
 from maxrr.unlearning import Guarantee
 from tests.evidence.forgeries import OPERATOR, ROWS, TRUE
 from tests.report.reading import Reader, all_of, read
@@ -171,7 +172,7 @@ def test_a_statement_that_is_no_receipt_makes_no_page() -> None:
 def test_making_a_page_needs_neither_numpy_nor_pytorch(tmp_path: Path) -> None:
     (tmp_path / "dossier.json").write_bytes(Dossier.from_object(TRUE).to_bytes())
     code = (
-        "import sys; from maxrr.evidence import Dossier; from maxrr.report import dossier_page\n"
+        "import sys; from maxrr.evidence import Dossier; from maxrr.report.dossier import dossier_page\n"
         "dossier_page(Dossier.from_bytes(open(sys.argv[1], 'rb').read())); print(*sys.modules)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "dossier.json")]

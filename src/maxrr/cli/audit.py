@@ -173,7 +173,7 @@ def check_free(page: Path, receipt: Receipt, model_hash: str) -> None:
 def write(result: AuditReport, page: Path) -> None:
     """The report for programs, and the page for people beside it."""
     from maxrr.files import write_atomically
-    from maxrr.report import audit_page
+    from maxrr.report.audit import audit_page
 
     page.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(page.with_suffix(".json"), result.to_json().encode())  # first: the page can be made of it again
@@ -234,7 +234,7 @@ def page(
     """
     from maxrr.audit import AuditReport
     from maxrr.files import read_regular, write_atomically
-    from maxrr.report import audit_page
+    from maxrr.report.audit import audit_page
 
     page = file.with_suffix(".html") if out is None else out
     if page.suffix != ".html":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from maxrr.data import Dataset
     from maxrr.progress import Progress
-    from maxrr.report import RequestStory, Story
+    from maxrr.report.demo import RequestStory, Story
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 
@@ -69,7 +69,7 @@ def happen(folder: Path, progress: Progress) -> Story:
     import numpy as np
 
     from maxrr.data import load
-    from maxrr.report import Story, kinds_of
+    from maxrr.report.demo import Story, kinds_of
     from maxrr.unlearning import replay
     from maxrr.workspace import Workspace
 
@@ -129,7 +129,7 @@ def answer(
     progress: Progress,
 ) -> RequestStory:  # fmt: skip
     """Plan a request, carry it out, and train another model, in memory, on the records that are left."""
-    from maxrr.report import RequestStory
+    from maxrr.report.demo import RequestStory
 
     # Core records are retrained without, so that the bytes can be compared; the cheaper answer is shown beside it.
     before = workspace.model.model_hash_
@@ -181,7 +181,7 @@ def check_free(out: Path) -> None:
 def write(story: Story, out: Path) -> None:
     """The page. Whatever else is in the folder stays."""
     from maxrr.files import write_atomically
-    from maxrr.report import demo_page
+    from maxrr.report.demo import demo_page
 
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "report.html", demo_page(story).encode())

@@ -70,6 +70,6 @@ def content_of(dossier: Dossier, out: Path) -> bytes:
     """What a person gets, as a page or as JSON."""
     if out.suffix == ".json":
         return dossier.to_bytes() + b"\n"
-    from maxrr.report import dossier_page
+    from maxrr.report.dossier import dossier_page
 
     return dossier_page(dossier).encode()

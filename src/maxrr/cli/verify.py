@@ -93,7 +93,7 @@ def read(file: Path) -> tuple[Dossier, str | None]:
     try:
         if content.lstrip()[:1] == b"{":
             return Dossier.from_bytes(content), None
-        from maxrr.report import dossier_in
+        from maxrr.report.dossier import dossier_in
 
         page = content.decode()
         return Dossier.from_bytes(dossier_in(page)), page
@@ -108,7 +108,7 @@ def compared(page: str, dossier: Dossier) -> Check:
     """Whether a page is the one that is made of its dossier; not known if another version made it."""
     from maxrr.errors import EvidenceError
     from maxrr.evidence import Check
-    from maxrr.report import OtherVersion, require_same_page
+    from maxrr.report.dossier import OtherVersion, require_same_page
 
     try:
         require_same_page(page, dossier)
