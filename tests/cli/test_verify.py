@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from maxrr.evidence import Dossier, Envelope, PublicKeys, Statement, Subject
+from maxrr.evidence import Dossier, Envelope, PublicKeys
 from maxrr.evidence.dossiers import CLAIMS
+from maxrr.evidence.envelopes import Statement, Subject
 from maxrr.report.dossier import dossier_page
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import Workspace

@@ -9,9 +9,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Dossier, LogWriter, PublicKey, SigningKey
+from maxrr.evidence import Dossier, PublicKey, SigningKey
 from maxrr.evidence.dossiers import CLAIMS, difference_to_log
 from maxrr.evidence.exact_text import canonical_json
+from maxrr.evidence.log_writer import LogWriter
 from tests.cases import every
 from tests.evidence import independent
 from tests.evidence.dossiers import COUNT, Operator

@@ -10,9 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Checkpoint, History, Log, LogWriter, SigningKey, check_log, compare_logs, leaf_hash
+from maxrr.evidence import Checkpoint, Log, SigningKey, check_log, compare_logs
 from maxrr.evidence.exact_text import to_base64
-from maxrr.evidence.log_proofs import prove_consistency, prove_inclusion, tile_path
+from maxrr.evidence.log import History
+from maxrr.evidence.log_proofs import leaf_hash, prove_consistency, prove_inclusion, tile_path
+from maxrr.evidence.log_writer import LogWriter
 from tests.cases import every, examples
 from tests.evidence.logs import KEY, ORIGIN, contents, flipped, log_of, numbers, perfect, tree_hash
 

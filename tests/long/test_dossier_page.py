@@ -87,7 +87,7 @@ def forged_page(dossier: dict[str, Any]) -> str:
 
 def test_a_true_page_is_verified(opened: Any) -> None:
     reader = opened()
-    assert reader.verdict == "Not verified yet: whose key is it?"
+    assert reader.verdict == "All proofs in here hold. The last step is yours"
     assert {name: mark for name, mark in reader.marks.items() if mark != "yes"} == {
         "signed": "strange", "checkpoint": "strange",
     }  # fmt: skip

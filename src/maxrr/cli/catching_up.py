@@ -93,7 +93,7 @@ def catch_up(
         maxrr workspace catch-up restored/ --from published/ --policy retrain
         maxrr workspace catch-up restored/ --accept-loss "the disk of 3 May is broken, and was not published"
     """
-    from maxrr.evidence import find_public_keys
+    from maxrr.evidence.public_keys import find_public_keys
 
     if (newer is None) == (accept_loss is None):
         raise Stop(USAGE, "name the newer copy with --from; if nothing is left of it, say why with --accept-loss")

@@ -232,7 +232,7 @@ def fit(
         maxrr fit photos/ --network mynets:resnet --train mytraining:train --out ws/
     """
     from maxrr.data import load
-    from maxrr.evidence import find_key
+    from maxrr.evidence.public_keys import find_key
     from maxrr.nets import NoNetwork, Recipe
     from maxrr.parallel.ray_cluster import engine_from
     from maxrr.unlearning import MaxRR

@@ -34,10 +34,9 @@ def new(key: NewKey = None, json: Json = False) -> None:
     """
     from maxrr.evidence import SigningKey, make_key
     from maxrr.evidence.public_keys import default_place, public_place
-    from maxrr.evidence.signing import is_free
 
     place = key or default_place()
-    outputs.check(place, "a private key", lambda file: is_free(file) or SigningKey.load(file))
+    outputs.check(place, "a private key", SigningKey.load)
     made = make_key(place)
     if json:
         show.json({"id": made.public.id, "private": str(place), "public": str(public_place(place))})
@@ -64,7 +63,8 @@ def present(
         maxrr key show
         maxrr key show --out operator.pub
     """
-    from maxrr.evidence import PublicKeys, find_public_keys
+    from maxrr.evidence import PublicKeys
+    from maxrr.evidence.public_keys import find_public_keys
 
     found, keys = signing_key(key), find_public_keys(key)
     if keys is None:
@@ -159,7 +159,7 @@ def succession(
 
 def signing_key(path: Path | None) -> SigningKey:
     """The key to sign with, or what to do to have one."""
-    from maxrr.evidence import find_key
+    from maxrr.evidence.public_keys import find_key
 
     found = find_key(path)
     if found is None:

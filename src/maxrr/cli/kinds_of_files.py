@@ -47,7 +47,8 @@ def page(content: bytes, file: Path) -> str:
 def envelope(content: bytes, file: Path) -> str:
     """Of an envelope, by what it says that it holds: nothing of it was checked."""
     from maxrr.errors import EvidenceError
-    from maxrr.evidence import Envelope, Statement
+    from maxrr.evidence import Envelope
+    from maxrr.evidence.envelopes import Statement
 
     try:
         said: Any = Statement.from_bytes(Envelope.from_bytes(content).payload).predicate_type

@@ -84,7 +84,8 @@ def consistency(
         maxrr log consistency backup/log published/log --key operator.pub
     """
     from maxrr.errors import EvidenceError
-    from maxrr.evidence import History, compare_logs
+    from maxrr.evidence import compare_logs
+    from maxrr.evidence.log import History
 
     keys = trusted(key)
     try:

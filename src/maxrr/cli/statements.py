@@ -13,7 +13,8 @@ from maxrr.cli.options import PLACES
 from maxrr.cli.run import USAGE, Stop
 
 if TYPE_CHECKING:
-    from maxrr.evidence import SigningKey, Statement
+    from maxrr.evidence import SigningKey
+    from maxrr.evidence.envelopes import Statement
 
 StatementFile = Annotated[
     Path | None,
@@ -30,7 +31,8 @@ StatementKey = Annotated[
 
 def signer(file: Path | None, key: Path | None, kind: str) -> SigningKey | None:
     """The key for a statement of this kind, if one is wanted: found before the work, as is a place for the file."""
-    from maxrr.evidence import Envelope, Statement
+    from maxrr.evidence import Envelope
+    from maxrr.evidence.envelopes import Statement
     from maxrr.files import read_regular
 
     def is_one(path: Path) -> bool:

@@ -121,7 +121,7 @@ def compared(page: str, dossier: Dossier) -> Check:
 
 def said(dossier: Dossier) -> dict[str, object]:
     """The signed receipt, for programs."""
-    from maxrr.evidence import Statement
+    from maxrr.evidence.envelopes import Statement
 
     return dict(Statement.from_bytes(dossier.envelope.payload).predicate)
 

@@ -38,7 +38,7 @@ def opened(
 
     if Commit.last(folder) is None:
         overview(folder)  # says what is missing, without waiting for PyTorch
-    from maxrr.evidence import find_key
+    from maxrr.evidence.public_keys import find_key
     from maxrr.workspace import Workspace
 
     with importing_from_here(network, train):

@@ -10,10 +10,8 @@ from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT, Checkpoint
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log_proofs import (
     HASH,
-    HEIGHT,
     WIDTH,
     Consistency,
-    Frontier,
     Inclusion,
     Kind,
     Tiles,
@@ -21,6 +19,7 @@ from maxrr.evidence.log_proofs import (
     leaf_hash,
     levels,
     pack,
+    perfect_root,
     prove_consistency,
     prove_inclusion,
     root_of,
@@ -147,16 +146,14 @@ class Log:
         EvidenceError
             The log never had that size yet, or the files do not give the checkpoint's root.
         """
-        self._require_size(earlier)
+        if not 0 <= earlier <= self.checkpoint.size:
+            held = count(self.checkpoint.size, "entry", "entries")
+            raise EvidenceError(f"the log has {held}, and never had {earlier}")
         tiles = Tiles(self.folder, self.checkpoint.size)
         proof = prove_consistency(earlier, self.checkpoint.size, tiles.subtree)
         root = root_of(0, earlier, tiles.subtree)
         self._require(proof.verify(earlier, root, self.checkpoint.size, self.checkpoint.root))
         return proof
-
-    def _require_size(self, size: int) -> None:
-        if not 0 <= size <= self.checkpoint.size:
-            raise EvidenceError(f"the log has {count(self.checkpoint.size, 'entry', 'entries')}, and never had {size}")
 
     def _require(self, holds: bool) -> None:
         if not holds:
@@ -262,32 +259,28 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
         Names the first thing that is wrong: the checkpoint, a bundle of entries or a tile that is missing or damaged,
         an entry or a hash that does not fit, a root that is not that of the entries.
     """
-    log = Log.open(folder, origin, keys)
-    checkpoint, frontier = log.checkpoint, Frontier()
+    checkpoint = Log.open(folder, origin, keys).checkpoint
     tiles = Tiles(folder, checkpoint.size, exact=True)
-    edges = [list[bytes]() for _ in range(levels(checkpoint.size))]  # the hashes of each level since its last full tile
-    bundle = list[bytes]()
-    for index in range(-(-checkpoint.size // WIDTH)):
+    bundles = range(-(-checkpoint.size // WIDTH))
+    hashes, bundle = list[bytes](), list[bytes]()
+    for index in bundles:
         bundle = tiles.entries(index)
-        for entry in bundle:
-            for height, root in frontier.push(leaf_hash(entry)):
-                level, rest = divmod(height, HEIGHT)
-                if rest == 0:
-                    edges[level].append(root)
-                    if len(edges[level]) == WIDTH:
-                        _require_hashes(tiles, level, edge_of(level, frontier.size) - 1, edges[level])
-                        edges[level] = []
-    for level, edge in enumerate(edges):
-        if edge:
-            _require_hashes(tiles, level, edge_of(level, checkpoint.size), edge)
-    if frontier.root != checkpoint.root:
+        hashes += map(leaf_hash, bundle)
+    edges = list[bytes]()  # of each level the hashes that are in no full tile yet
+    for level in range(levels(checkpoint.size)):
+        parts = [hashes[first : first + WIDTH] for first in range(0, len(hashes), WIDTH)]
+        for index, part in enumerate(parts):
+            _require_hashes(tiles, level, index, part)
+        edges.append(b"".join(hashes[len(hashes) - len(hashes) % WIDTH :]))
+        hashes = [perfect_root(part) for part in parts if len(part) == WIDTH]
+    root = root_of(0, checkpoint.size, tiles.subtree)
+    if root != checkpoint.root:
         raise EvidenceError(
-            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(frontier.root)}, and the "
-            "checkpoint has "
+            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(root)}, and the checkpoint has "
             f"{to_base64(checkpoint.root)}: entries and tiles were exchanged together"
         )
     for level, edge in enumerate(edges):
-        _require_earlier(tiles, level, [HASH * width for width in range(len(edge) + 1)], b"".join(edge))
+        _require_earlier(tiles, level, range(0, len(edge) + 1, HASH), edge)
     ends = [len(pack(bundle[:width])) for width in range(checkpoint.size % WIDTH + 1)]
     _require_earlier(tiles, "entries", ends, pack(bundle)[: ends[-1]])
     return checkpoint
@@ -295,7 +288,7 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
 
 def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -> None:
     """Refuse a tile whose hashes are not these."""
-    found = Tiles(tiles.folder, tiles.size, exact=True).hashes(level, index)  # not kept: a log may outgrow the memory
+    found = tiles.hashes(level, index)
     for place, (read, computed) in enumerate(zip(found, hashes, strict=True)):
         if read != computed:
             where = WIDTH * index + place
@@ -303,10 +296,10 @@ def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -
             raise EvidenceError(f"{tile_path(level, index, len(hashes))}: hash {place} is not that of {of}")
 
 
-def _require_earlier(tiles: Tiles, kind: Kind, ends: list[int], content: bytes) -> None:
+def _require_earlier(tiles: Tiles, kind: Kind, ends: Sequence[int], content: bytes) -> None:
     """Refuse a partial tile of an earlier checkpoint that is not the beginning of the one of today."""
     index = edge_of(kind, tiles.size)
     for width, end in enumerate(ends[:-1]):
-        path = tiles.folder / tile_path(kind, index, width) if width else None
-        if path is not None and path.exists() and read_regular(path) != content[:end]:
+        path = tiles.folder / tile_path(kind, index, width)
+        if width and path.exists() and read_regular(path) != content[:end]:
             raise EvidenceError(f"{tile_path(kind, index, width)} is not the beginning of what the log has become")

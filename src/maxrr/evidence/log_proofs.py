@@ -5,10 +5,10 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict
+from typing import Literal
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.exact_text import from_base64, read_as, to_base64
+from maxrr.evidence.exact_text import Bytes32, Plain
 from maxrr.files import read_regular
 from maxrr.plain_text import count
 
@@ -86,20 +86,8 @@ class Frontier:
 Subtree = Callable[[int, int], bytes]  # the root of the perfect subtree of a height, by its index
 
 
-class _Inclusion(TypedDict):
-    index: int
-    size: int
-    path: list[str]
-
-
-class _Consistency(TypedDict):
-    earlier: int
-    later: int
-    path: list[str]
-
-
 @dataclass(frozen=True)
-class Inclusion:
+class Inclusion(Plain):
     """Proof that an entry is in a log.
 
     Attributes
@@ -114,7 +102,7 @@ class Inclusion:
 
     index: int
     size: int
-    path: tuple[bytes, ...]
+    path: tuple[Bytes32, ...]
 
     def __post_init__(self) -> None:
         _require_sizes(self.index, self.size, self.path)
@@ -153,41 +141,9 @@ class Inclusion:
             position, last = position >> 1, last >> 1
         return last == 0 and hashed == root
 
-    def to_object(self) -> dict[str, Any]:
-        """The proof as an object that JSON can say.
-
-        Returns
-        -------
-        dict
-            Its fields; hashes in Base64.
-        """
-        return {"index": self.index, "size": self.size, "path": [to_base64(one) for one in self.path]}
-
-    @classmethod
-    def from_object(cls, said: Any) -> Self:
-        """Read a proof strictly.
-
-        Parameters
-        ----------
-        said
-            What `to_object` gave.
-
-        Returns
-        -------
-        Inclusion
-            The proof; it is not verified yet.
-
-        Raises
-        ------
-        EvidenceError
-            It is not of this form.
-        """
-        form = read_as(_Inclusion, said, "the inclusion proof")
-        return cls(form["index"], form["size"], _path(form["path"]))
-
 
 @dataclass(frozen=True)
-class Consistency:
+class Consistency(Plain):
     """Proof that a log only grew: the earlier one is the beginning of the later one.
 
     Attributes
@@ -200,7 +156,7 @@ class Consistency:
 
     earlier: int
     later: int
-    path: tuple[bytes, ...]
+    path: tuple[Bytes32, ...]
 
     def __post_init__(self) -> None:
         _require_sizes(self.earlier, self.later, self.path)
@@ -246,16 +202,6 @@ class Consistency:
                 after = node_hash(after, beside)
             position, last = position >> 1, last >> 1
         return last == 0 and before == earlier_root and after == later_root
-
-    def to_object(self) -> dict[str, Any]:
-        """As `Inclusion.to_object`."""
-        return {"earlier": self.earlier, "later": self.later, "path": [to_base64(one) for one in self.path]}
-
-    @classmethod
-    def from_object(cls, said: Any) -> Self:
-        """As `Inclusion.from_object`."""
-        form = read_as(_Consistency, said, "the consistency proof")
-        return cls(form["earlier"], form["later"], _path(form["path"]))
 
 
 def prove_inclusion(index: int, size: int, subtree: Subtree) -> Inclusion:
@@ -309,14 +255,10 @@ def _left_part(count: int) -> int:
 
 
 def _require_sizes(small: int, large: int, path: tuple[bytes, ...]) -> None:
-    if type(small) is not int or type(large) is not int or not 0 <= small <= large < 1 << 63:
+    if not 0 <= small <= large < 1 << 63:
         raise EvidenceError("the proof's numbers are not those of a log")
     if len(path) > large.bit_length() + 1:
         raise EvidenceError("the proof has more hashes than a log of its size can need")
-
-
-def _path(said: list[str]) -> tuple[bytes, ...]:
-    return tuple(from_base64(one, "a hash of the proof", length=32) for one in said)
 
 
 # Where the hashes and entries of a log lie in files, as C2SP's tlog-tiles has it, and how they are read.

@@ -12,7 +12,7 @@ from typing import Self, TypedDict
 from maxrr.errors import EvidenceError
 from maxrr.evidence.envelopes import Envelope, Statement, Subject
 from maxrr.evidence.exact_text import read_as
-from maxrr.evidence.signing import ENVIRONMENT, PublicKey, SigningKey, is_free
+from maxrr.evidence.signing import ENVIRONMENT, PublicKey, SigningKey
 from maxrr.files import flush_folder, read_regular, write_atomically
 from maxrr.files.atomic import remove_unfinished
 
@@ -319,11 +319,11 @@ def make_key(path: str | Path) -> SigningKey:
     path, public = Path(path), public_place(path)
     if path == public:
         raise EvidenceError(f"{path} is a name for a public key: name the file of the private key otherwise")
-    if not is_free(public):
-        there = public if is_free(path) else path
+    if os.path.lexists(public):
+        there = path if os.path.lexists(path) else public
         raise EvidenceError(f"{there} is there already, and a key is never written over: choose another name")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if is_free(path):
+    if not os.path.lexists(path):
         key = SigningKey.generate()
         key.save(path)
     else:
@@ -367,12 +367,12 @@ def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
     for each in (path, public_place(path), coming, kept):
         remove_unfinished(each)
     public = _beside(path, former)
-    if is_free(coming):
+    if not coming.exists():
         SigningKey.generate().save(coming)
     else:
         warnings.warn(f"{coming} was there, of a rotation that was interrupted: it is finished now", stacklevel=2)
     new = SigningKey.load(coming)
-    if is_free(kept):
+    if not kept.exists():
         former.save(kept)
     elif SigningKey.load(kept).public != former.public:
         raise EvidenceError(f"{kept} is another key than {path}, which is to be kept there: move it away")

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import groupby
 
-from maxrr.evidence.proofs import EMPTY, LEAF, NODE, SIZE, Absence, Presence, bit, check_size
+from maxrr.evidence.proofs import EMPTY, LEAF, NODE, SIZE, Absence, Leaf, Presence, bit, check_size
+from maxrr.files.strict_json import framed
 
 # Where a record stands in a commitment, and as what: its key and its value, under a salt of its own.
 #
@@ -19,15 +20,10 @@ from maxrr.evidence.proofs import EMPTY, LEAF, NODE, SIZE, Absence, Presence, bi
 LEAST = 32  # bytes of a secret
 
 
-def _framed(*parts: bytes) -> bytes:
-    """The parts in a row, each after its length, so that no two lists of parts are the same bytes."""
-    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-
-
 _LENGTH = SIZE.to_bytes(8, "little")  # before a salt and before a hash
-_SALT = _framed(b"maxrr/commitment/v1/salt")  # how what is hashed begins
-_KEY = _framed(b"maxrr/commitment/v1/key") + _LENGTH
-_VALUE = _framed(b"maxrr/commitment/v1/value") + _LENGTH
+_SALT = framed(b"maxrr/commitment/v1/salt")  # how what is hashed begins
+_KEY = framed(b"maxrr/commitment/v1/key") + _LENGTH
+_VALUE = framed(b"maxrr/commitment/v1/value") + _LENGTH
 
 
 def salt_of(secret: bytes, identifier: bytes) -> bytes:
@@ -197,9 +193,6 @@ class View(ABC):
         rows = rows_of(self._bucket(self._number_of(key)))
         return next((row[SIZE:] for row in rows if row.startswith(key)), None)
 
-    def __contains__(self, key: bytes) -> bool:
-        return self.get(key) is not None
-
     def presence(self, key: bytes) -> Presence:
         """Prove that a record is there.
 
@@ -243,10 +236,10 @@ class View(ABC):
         """
         siblings, row = self._way_to(key)
         if row is None:
-            return Absence(siblings)
+            return Absence(siblings, None)
         if row.startswith(key):
             raise KeyError(f"a record has the key {key.hex()}, so that nobody can prove its absence")
-        return Absence(siblings, (row[:SIZE], row[SIZE:]))
+        return Absence(siblings, Leaf(row[:SIZE], row[SIZE:]))
 
     def _number_of(self, key: bytes) -> int:
         return int.from_bytes(key[:8], "big") >> (64 - self._bits)
@@ -314,17 +307,12 @@ class Change(View):
             rows = rows_of(bucket)
             self._records += len(rows) - len(tree._bucket(number)) // ROW
             hashes[(1 << self._bits) + number] = subtree_hash(rows, self._bits)
-        kept = tree._hash_at
         places = list(hashes)
         for place in places:  # it grows: the places of each level come after all those of the level below
             above = place >> 1
             if above and above not in hashes:
-                found, beside = hashes[place], hashes.get(place ^ 1) or kept(place ^ 1)
-                if found == EMPTY or beside == EMPTY:
-                    left, right = (beside, found) if place & 1 else (found, beside)
-                    hashes[above] = self._joined(above, left, right)
-                else:  # as `_joined` would, without the call
-                    hashes[above] = sha256(NODE + beside + found if place & 1 else NODE + found + beside).digest()
+                found, beside = hashes[place], self._hash_at(place ^ 1)
+                hashes[above] = self._joined(above, *((beside, found) if place & 1 else (found, beside)))
                 places.append(above)
         self._root = self._hash_at(1)
 
@@ -517,14 +505,8 @@ class Tree(View):
             inside = list(group)
             self._buckets[number] = b"".join(inside)
             self._keep((1 << bits) + number, subtree_hash(inside, bits))
-        hashes = self._hashes
         for place in reversed(range(1, 1 << bits)):
-            pair = hashes[2 * SIZE * place : 2 * SIZE * (place + 1)]
-            left, right = bytes(pair[:SIZE]), bytes(pair[SIZE:])
-            if left == EMPTY or right == EMPTY:
-                self._keep(place, self._joined(place, left, right))
-            else:  # as `_joined` would, without the call
-                hashes[SIZE * place : SIZE * (place + 1)] = sha256(NODE + pair).digest()
+            self._keep(place, self._joined(place, self._hash_at(2 * place), self._hash_at(2 * place + 1)))
 
     def _keep(self, place: int, found: bytes) -> None:
         self._hashes[SIZE * place : SIZE * (place + 1)] = found
