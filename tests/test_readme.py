@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from maxrr.audit.roc import interval
+from maxrr.audit.attacks import interval
 from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[1]

@@ -66,7 +66,7 @@ def run(packages: list[str], *arguments: object) -> subprocess.CompletedProcess[
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    KEY.public.save(tmp_path / "operator.pub")
+    Path(tmp_path / "operator.pub").write_bytes(KEY.public.pem)
     (tmp_path / "alice.html").write_bytes(dossier_page(Dossier.from_object(TRUE)).encode())
     return tmp_path / "alice.html"
 

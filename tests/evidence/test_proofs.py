@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxrr.evidence.exact_text import canonical_json, read_json
-from maxrr.evidence.proofs import EMPTY, Absence, Leaf, Presence, leaf_hash, node_hash
-from maxrr.evidence.sparse_tree import Tree
+from maxrr.evidence.sparse_tree import EMPTY, Absence, Leaf, Presence, Tree, leaf_hash, node_hash
 from tests.evidence.keys import KEYS, VALUES, flipped, spread
 
 VALUE, ROOT = spread(1000), spread(1001)

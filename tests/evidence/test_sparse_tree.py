@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from maxrr.evidence.proofs import Absence, Presence
-from maxrr.evidence.sparse_tree import FULL, Change, Tree
+from maxrr.evidence.sparse_tree import FULL, Absence, Change, Presence, Tree
 from tests.cases import THOROUGH
 from tests.evidence.keys import KEYS, NEAR, VALUES, flipped, spread
 from tests.evidence.oracle import root_of, siblings_of

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from maxrr.audit import AuditReport, audit
 from maxrr.audit.attacks import ATTACKS
-from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
-from maxrr.audit.results import AttackResult
+from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, AttackResult
 from maxrr.data import load
 from maxrr.report.audit import TRACES, audit_page
 from maxrr.report.charts import Axes, Trace, roc_chart, strip

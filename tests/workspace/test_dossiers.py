@@ -10,8 +10,7 @@ from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import NotHere
 from maxrr.evidence import Checkpoint, Envelope, SigningKey
 from maxrr.evidence.log_proofs import Inclusion, leaf_hash
-from maxrr.evidence.proofs import Absence, Presence
-from maxrr.evidence.sparse_tree import key_of, value_of
+from maxrr.evidence.sparse_tree import Absence, Presence, key_of, value_of
 from maxrr.workspace import Workspace, WorkspaceError
 from maxrr.workspace.history import frames_in
 from tests.workspace.problems import NEW, cases, contents, copied, history_in, kinds, together, with_replaced

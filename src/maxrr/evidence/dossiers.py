@@ -16,9 +16,8 @@ from maxrr.evidence.envelopes import RECEIPT_TYPE, Envelope, Statement
 from maxrr.evidence.exact_text import Bytes32, Plain, canonical_json, read_as, read_json
 from maxrr.evidence.log import History, Log, compare_logs
 from maxrr.evidence.log_proofs import Inclusion, leaf_hash
-from maxrr.evidence.proofs import Absence, Presence
 from maxrr.evidence.signing import PublicKey
-from maxrr.evidence.sparse_tree import key_of
+from maxrr.evidence.sparse_tree import Absence, Presence, key_of
 from maxrr.files.strict_json import Constraint
 from maxrr.plain_text import count
 
