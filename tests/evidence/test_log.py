@@ -85,8 +85,6 @@ def test_all_proofs_from_files(tmp_path):
         assert writer.log.prove_inclusion(index) == prove_inclusion(index, 257, subtree)
         assert writer.log.prove_consistency(index) == prove_consistency(index, 257, subtree)
     assert list(writer.log.entries()) == entries
-    assert list(writer.log.entries(250, 257)) == entries[250:]
-    assert list(writer.log.entries(7, 7)) == []
 
 
 @examples(200)
@@ -182,7 +180,7 @@ def test_two_writers_do_not_sign_two_histories(tmp_path):
     for entries in ([b"b"], []):
         with pytest.raises(EvidenceError, match="not as it was left"):
             second.append(entries)
-    assert list(LogWriter.open(tmp_path / "log", ORIGIN, KEY).log.entries(3)) == [b"a"]
+    assert list(LogWriter.open(tmp_path / "log", ORIGIN, KEY).log.entries())[3:] == [b"a"]
 
 
 def test_a_key_is_rotated(tmp_path):
@@ -203,7 +201,6 @@ def test_what_a_log_does_not_have(tmp_path):
     log = log_of(tmp_path / "log", 3).log
     for ask in (
         lambda: log.prove_inclusion(3), lambda: log.prove_inclusion(-1), lambda: log.prove_consistency(4),
-        lambda: list(log.entries(2, 4)), lambda: list(log.entries(2, 1)),
     ):  # fmt: skip
         with pytest.raises(EvidenceError, match="the log has"):
             ask()

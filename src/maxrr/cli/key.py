@@ -111,16 +111,15 @@ def rotate(
     place = key or default_place()
     if not place.exists():
         raise Stop(FAILED, f"{place} is not there: make a key with maxrr key new")
-    rotated, former = rotate_key(place)
+    rotated = rotate_key(place)
     if json:
-        named = {"private": str(place), "public": str(public_place(place)), "former": str(former)}
+        named = {"private": str(place), "public": str(public_place(place))}
         show.json({"id": rotated.public.id, **named})
     else:
         show.facts([
             ("key", rotated.public.id),
             ("private", show.near(place)),
             ("public", f"{show.near(public_place(place))}: publish it again"),
-            ("former", f"{show.near(former)}: nothing needs it any more"),
         ])  # fmt: skip
 
 

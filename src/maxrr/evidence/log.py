@@ -71,13 +71,8 @@ class Log:
         """
         return cls(folder, Checkpoint.read(read_checkpoint(folder), origin, keys))
 
-    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """The entries, each compared with its hash in the log.
-
-        Parameters
-        ----------
-        start, stop : int
-            From which entry, and before which one; to the last one unless told.
+    def entries(self) -> Iterator[bytes]:
+        """Read the entries, and compare each with its hash in the log.
 
         Yields
         ------
@@ -89,19 +84,12 @@ class Log:
         EvidenceError
             An entry is missing, or is not the one that was appended.
         """
-        stop = self.checkpoint.size if stop is None else stop
-        if not 0 <= start <= stop <= self.checkpoint.size:
-            raise EvidenceError(
-                f"the log has {count(self.checkpoint.size, 'entry', 'entries')}: none from {start} to {stop}"
-            )
-        for bundle in range(start // WIDTH, -(-stop // WIDTH)):
+        for bundle in range(-(-self.checkpoint.size // WIDTH)):
             tiles = Tiles(self.folder, self.checkpoint.size)
-            hashes = tiles.hashes(0, bundle)
-            for index, entry in enumerate(tiles.entries(bundle), WIDTH * bundle):
-                if start <= index < stop:
-                    if leaf_hash(entry) != hashes[index % WIDTH]:
-                        raise EvidenceError(f"entry {index} of the log is not the one that was appended")
-                    yield entry
+            for place, (entry, hashed) in enumerate(zip(tiles.entries(bundle), tiles.hashes(0, bundle), strict=True)):
+                if leaf_hash(entry) != hashed:
+                    raise EvidenceError(f"entry {WIDTH * bundle + place} of the log is not the one that was appended")
+                yield entry
 
     def prove_inclusion(self, index: int) -> Inclusion:
         """The proof that an entry is in the log.

@@ -335,11 +335,11 @@ def make_key(path: str | Path) -> SigningKey:
     return key
 
 
-def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
+def rotate_key(path: str | Path) -> SigningKey:
     """Put a new key in the place of one, which says that the new one succeeds it.
 
-    What the former key signed stays valid: its public key stays in the public file. An interrupted rotation is finished
-    by the next one, with a warning.
+    What the former key signed stays valid: its public key stays in the public file. Nothing needs the former private
+    key any more. An interrupted rotation is finished by the next one, with a warning.
 
     Parameters
     ----------
@@ -348,23 +348,20 @@ def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
 
     Returns
     -------
-    key : SigningKey
+    SigningKey
         The new key, which is in the file now.
-    former : Path
-        Where the former private key is kept. Nothing needs it any more.
 
     Raises
     ------
     EvidenceError
-        The file is no private key, or a file beside it, public or kept, is of another key.
+        The file is no private key, or the public file beside it is of another key.
     """
     path = Path(path)
     if path.is_symlink():
         raise EvidenceError(f"{path} is a link, and a new key would take its place: name the file itself")
     former = SigningKey.load(path)
     coming = path.with_name(f"{path.name}.next")
-    kept = path.with_name(f"{path.stem}-{former.public.id[:16]}{path.suffix}")
-    for each in (path, public_place(path), coming, kept):
+    for each in (path, public_place(path), coming):
         remove_unfinished(each)
     public = _beside(path, former)
     if not coming.exists():
@@ -372,16 +369,12 @@ def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
     else:
         warnings.warn(f"{coming} was there, of a rotation that was interrupted: it is finished now", stacklevel=2)
     new = SigningKey.load(coming)
-    if not kept.exists():
-        former.save(kept)
-    elif SigningKey.load(kept).public != former.public:
-        raise EvidenceError(f"{kept} is another key than {path}, which is to be kept there: move it away")
     if public.newest != new.public:
         public = public.succeeded_by(new.public, former, datetime.now(UTC).isoformat(timespec="seconds"))
         public.save(public_place(path))
     os.replace(coming, path)
     flush_folder(path.parent)
-    return new, kept
+    return new
 
 
 def _beside(path: Path, key: SigningKey) -> PublicKeys:
