@@ -277,19 +277,26 @@ def test_damaged_tiles_give_no_proofs_no_entries_and_no_writer(tmp_path):
     folder = tmp_path / "log"
     log = log_of(folder, 300).log
     path = folder / "tile" / "0" / "000"
-    path.write_bytes(flipped(path.read_bytes(), 8 * 32 * 5))
+    whole = path.read_bytes()
+    path.write_bytes(flipped(whole, 8 * 32 * 5))
     for ask in (lambda: log.prove_inclusion(4), lambda: log.prove_inclusion(5), lambda: log.prove_consistency(7)):
         with pytest.raises(EvidenceError, match="do not give the root"):
             ask()
     with pytest.raises(EvidenceError, match="entry 5 of the log is not the one"):
         list(log.entries())
-    LogWriter.open(folder, ORIGIN, KEY)  # needs the right edge only
-    for edge in ("tile/0/001.p/44", "tile/1/000.p/1", "tile/entries/001.p/44"):
+    with pytest.raises(EvidenceError, match="do not give the root"):
+        LogWriter.open(folder, ORIGIN, KEY)
+    path.write_bytes(whole)
+    for edge in ("tile/0/001.p/44", "tile/entries/001.p/44"):
         kept = (folder / edge).read_bytes()
         (folder / edge).write_bytes(flipped(kept, 100))
         with pytest.raises(EvidenceError):
             LogWriter.open(folder, ORIGIN, KEY)
         (folder / edge).write_bytes(kept)
+    (folder / "tile/1/000.p/1").write_bytes(bytes(32))
+    LogWriter.open(folder, ORIGIN, KEY)  # computes the hashes above the entries'
+    with pytest.raises(EvidenceError, match=r"tile/1/000\.p/1: hash 0"):
+        check_log(folder, ORIGIN, [KEY.public])
 
 
 def test_a_restored_copy_is_noticed_by_who_kept_a_checkpoint(tmp_path):

@@ -14,8 +14,8 @@ from maxrr.evidence.exact_text import canonical_json, read_json, to_base64
 from maxrr.evidence.log_proofs import (
     EMPTY_ROOT,
     Consistency,
-    Frontier,
     Inclusion,
+    Subtrees,
     leaf_hash,
     prove_consistency,
     prove_inclusion,
@@ -55,21 +55,22 @@ def digest(proofs):
 
 
 def test_published_roots():
-    frontier = Frontier()
-    assert frontier.root.hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    subtrees = Subtrees()
+    assert subtrees.root.hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     for leaf, root in PUBLISHED.items():
-        frontier.push(leaf_hash(bytes.fromhex(leaf)))
-        assert frontier.root.hex() == root
+        subtrees.extend([leaf_hash(bytes.fromhex(leaf))])
+        assert subtrees.root.hex() == root
 
 
-def test_a_frontier_is_the_tree_over_all_entries():
-    frontier = Frontier()
+def test_subtrees_are_those_of_the_tree_over_all_entries():
+    subtrees = Subtrees()
     for size, entry in enumerate(numbers(0, MOST)):
-        assert (frontier.size, frontier.root) == (size, roots()[size])
-        complete = frontier.push(leaf_hash(entry))
-        assert complete == [
-            (height, subtree()(height, size >> height)) for height in range(8) if (size + 1) % (1 << height) == 0
-        ]
+        assert (len(subtrees.rows[0]), subtrees.root) == (size, roots()[size])
+        subtrees.extend([leaf_hash(entry)])
+    for height, row in enumerate(subtrees.rows):
+        assert row == [subtree()(height, index) for index in range(MOST >> height)]
+    subtrees.cut(MOST // 3)
+    assert subtrees.root == roots()[MOST // 3]
 
 
 @pytest.mark.parametrize("said", GO["all"], ids=lambda said: said["size"])

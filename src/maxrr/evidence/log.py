@@ -1,6 +1,6 @@
 """A transparency log in a folder of static files, for those who read it: its entries, and proofs about them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
@@ -9,17 +9,17 @@ from maxrr.errors import EvidenceError
 from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT, Checkpoint
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log_proofs import (
-    HASH,
+    HEIGHT,
     WIDTH,
     Consistency,
     Inclusion,
     Kind,
+    Subtrees,
     Tiles,
     edge_of,
     leaf_hash,
     levels,
     pack,
-    perfect_root,
     prove_consistency,
     prove_inclusion,
     root_of,
@@ -249,28 +249,23 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
     """
     checkpoint = Log.open(folder, origin, keys).checkpoint
     tiles = Tiles(folder, checkpoint.size, exact=True)
-    bundles = range(-(-checkpoint.size // WIDTH))
-    hashes, bundle = list[bytes](), list[bytes]()
-    for index in bundles:
+    subtrees, bundle = Subtrees(), list[bytes]()
+    for index in range(-(-checkpoint.size // WIDTH)):
         bundle = tiles.entries(index)
-        hashes += map(leaf_hash, bundle)
-    edges = list[bytes]()  # of each level the hashes that are in no full tile yet
+        subtrees.extend(map(leaf_hash, bundle))
     for level in range(levels(checkpoint.size)):
-        parts = [hashes[first : first + WIDTH] for first in range(0, len(hashes), WIDTH)]
-        for index, part in enumerate(parts):
-            _require_hashes(tiles, level, index, part)
-        edges.append(b"".join(hashes[len(hashes) - len(hashes) % WIDTH :]))
-        hashes = [perfect_root(part) for part in parts if len(part) == WIDTH]
-    root = root_of(0, checkpoint.size, tiles.subtree)
-    if root != checkpoint.root:
+        hashes = subtrees.rows[HEIGHT * level]
+        for first in range(0, len(hashes), WIDTH):
+            _require_hashes(tiles, level, first // WIDTH, hashes[first : first + WIDTH])
+    if subtrees.root != checkpoint.root:
         raise EvidenceError(
-            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(root)}, and the checkpoint has "
-            f"{to_base64(checkpoint.root)}: entries and tiles were exchanged together"
+            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(subtrees.root)}, and the "
+            f"checkpoint has {to_base64(checkpoint.root)}: entries and tiles were exchanged together"
         )
-    for level, edge in enumerate(edges):
-        _require_earlier(tiles, level, range(0, len(edge) + 1, HASH), edge)
-    ends = [len(pack(bundle[:width])) for width in range(checkpoint.size % WIDTH + 1)]
-    _require_earlier(tiles, "entries", ends, pack(bundle)[: ends[-1]])
+    for level in range(levels(checkpoint.size)):
+        edge = subtrees.rows[HEIGHT * level][WIDTH * edge_of(level, checkpoint.size) :]
+        _require_earlier(tiles, level, edge, b"".join)
+    _require_earlier(tiles, "entries", bundle[: checkpoint.size % WIDTH], pack)
     return checkpoint
 
 
@@ -284,10 +279,9 @@ def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -
             raise EvidenceError(f"{tile_path(level, index, len(hashes))}: hash {place} is not that of {of}")
 
 
-def _require_earlier(tiles: Tiles, kind: Kind, ends: Sequence[int], content: bytes) -> None:
+def _require_earlier(tiles: Tiles, kind: Kind, edge: list[bytes], joined: Callable[[list[bytes]], bytes]) -> None:
     """Refuse a partial tile of an earlier checkpoint that is not the beginning of the one of today."""
-    index = edge_of(kind, tiles.size)
-    for width, end in enumerate(ends[:-1]):
-        path = tiles.folder / tile_path(kind, index, width)
-        if width and path.exists() and read_regular(path) != content[:end]:
-            raise EvidenceError(f"{tile_path(kind, index, width)} is not the beginning of what the log has become")
+    for width in range(1, len(edge)):
+        name = tile_path(kind, edge_of(kind, tiles.size), width)
+        if (tiles.folder / name).exists() and read_regular(tiles.folder / name) != joined(edge[:width]):
+            raise EvidenceError(f"{name} is not the beginning of what the log has become")

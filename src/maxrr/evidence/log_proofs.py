@@ -46,41 +46,44 @@ def perfect_root(hashes: Sequence[bytes]) -> bytes:
     return hashes[0]
 
 
-class Frontier:
-    """The perfect subtrees of a tree, from the largest on the left to the smallest: all that appending needs to know.
+class Subtrees:
+    """The roots of all perfect subtrees of a log, by height: all that appending and checking need.
 
     Parameters
     ----------
-    subtrees
-        The height and root of each, as another frontier has them; none for an empty tree.
+    leaves
+        The hashes of the entries.
     """
 
-    def __init__(self, subtrees: Iterable[tuple[int, bytes]] = ()) -> None:
-        self.subtrees = list(subtrees)
+    def __init__(self, leaves: Iterable[bytes] = ()) -> None:
+        self.rows: list[list[bytes]] = [[]]
+        self.extend(leaves)
 
-    @property
-    def size(self) -> int:
-        """The number of leaves."""
-        return sum(1 << height for height, _ in self.subtrees)
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Append the hashes of entries."""
+        for leaf in leaves:
+            height, root = 0, leaf
+            self.rows[0].append(leaf)
+            while len(self.rows[height]) % 2 == 0:
+                root = node_hash(self.rows[height][-2], root)
+                height += 1
+                if height == len(self.rows):
+                    self.rows.append([])
+                self.rows[height].append(root)
+
+    def cut(self, size: int) -> None:
+        """Go back to the log of this size."""
+        for height, row in enumerate(self.rows):
+            del row[size >> height :]
+
+    def get(self, height: int, index: int) -> bytes:
+        """The root of the `index`-th perfect subtree of a height."""
+        return self.rows[height][index]
 
     @property
     def root(self) -> bytes:
-        """The root of the whole tree."""
-        if not self.subtrees:
-            return EMPTY_ROOT
-        _, root = self.subtrees[-1]
-        for _, left in reversed(self.subtrees[:-1]):
-            root = node_hash(left, root)
-        return root
-
-    def push(self, leaf: bytes) -> list[tuple[int, bytes]]:
-        """Append a leaf hash. Returns height and root of every perfect subtree that ends with it, the leaf first."""
-        complete = [(height := 0, root := leaf)]
-        while self.subtrees and self.subtrees[-1][0] == height:
-            _, left = self.subtrees.pop()
-            complete.append((height := height + 1, root := node_hash(left, root)))
-        self.subtrees.append((height, root))
-        return complete
+        """The root of the whole log."""
+        return root_of(0, len(self.rows[0]), self.get)
 
 
 Subtree = Callable[[int, int], bytes]  # the root of the perfect subtree of a height, by its index
