@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 
 CORE_IDS = core()[[1, 3, 5]]
 OTHER_IDS = np.setdiff1d(TRAINING.ids, core())[:4]
-NETWORKS = FEW + 3  # of an audit of core records
+NETWORKS = FEW + 2  # of an audit of core records
 
 
 def files(folder):

@@ -187,7 +187,7 @@ def test_what_is_not_32_bytes_is_refused(bad: bytes) -> None:
 
 
 def test_a_record_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="no two are the same"):
+    with pytest.raises(ValueError, match="two records have the key"):
         Tree([(spread(0), VALUE), (spread(0), OTHER_VALUE)])
 
 

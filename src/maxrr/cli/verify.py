@@ -132,7 +132,7 @@ def tell(dossier: Dossier) -> None:
     from maxrr.unlearning.statements import HandedReceipt
 
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
-    ids = ", ".join(str(record.id) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")
+    ids = ", ".join(str(record.name) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")
     about = f"It is about {count(len(dossier.records), 'record')}{whose}: {ids}."
     try:
         sentences = [
