@@ -5,8 +5,8 @@ import json
 import pytest
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Envelope, Log, SigningKey, Statement, Subject, check_log
-from maxrr.evidence.envelopes import RECEIPT_TYPE
+from maxrr.evidence import Envelope, Log, SigningKey, check_log
+from maxrr.evidence.envelopes import RECEIPT_TYPE, Statement, Subject
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from maxrr.workspace.names import origin_of

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from maxrr.nets.networks import Extractor
 from maxrr.nets.inputs import as_tensors, call, ready
+from maxrr.nets.networks import Extractor
 from maxrr.serving.runtimes import INPUT, OUTPUTS, input_names
 from maxrr.svm.calibration import LARGEST_SCORE
 from maxrr.unlearning.state import Fitted
