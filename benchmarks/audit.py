@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from lab.heads import Heads
 from lab.lab import Features, Lab
 from lab.profiles import PROFILES
-from maxrr.audit.attacks import Evidence, Labels, Signals, View, lira, logit, margins
+from maxrr.audit import attacks as library
+from maxrr.audit.attacks import Evidence, Labels, Signals, View, auc, interval, lira, logit, margins, roc, tpr_at
 from maxrr.audit.findings import is_found
-from maxrr.audit.roc import auc, interval, roc, tpr_at
 from maxrr.core import HashCore
 from maxrr.nets.seeding import stream
 from maxrr.parallel.engine import Threads, single_threaded_blas
@@ -202,13 +202,13 @@ def rates(
         for name, models in audited.items():
             scores = [scores_of(evidence, attack, model) for model in models]
             curves = [roc(one[0], one[1:].ravel()) for one in scores]
-            facts[name] = counted([evidence.counted(attack, one) for one in scores]) | {
+            facts[name] = counted([library.counted(attack, one) for one in scores]) | {
                 "AUC": float(np.mean([auc(curve) for curve in curves])),
                 "TPR at 0.1 %": float(np.mean([tpr_at(curve, 0.001) for curve in curves])),
             }
         for name, models in (("power", evidence.remembering), ("at most", before)):
             scores = [scores_of(evidence, attack, model, number) for number, model in enumerate(models)]
-            facts[name] = counted([evidence.counted(attack, one) for one in scores])
+            facts[name] = counted([library.counted(attack, one) for one in scores])
         found["attacks"][attack] = facts
     return found
 

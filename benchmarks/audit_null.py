@@ -48,7 +48,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maxrr.audit.attacks import Labels, Signals
+from maxrr.audit.attacks import Labels, Signals, interval
 from maxrr.audit.auditing import evidence_of, in_their_place, labels_of
 from maxrr.audit.case import make_case
 from maxrr.audit.findings import (
@@ -62,7 +62,6 @@ from maxrr.audit.findings import (
     decide,
     rank_of_first,
 )
-from maxrr.audit.roc import interval
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Maker, Shadows, shadow_models, with_and_without
 from maxrr.core import Choice, HashCore, rank
 from maxrr.data import Dataset, load

@@ -27,7 +27,7 @@ from maxrr.core import HashCore
 from maxrr.data import load
 from maxrr.nets import LeNet5
 from maxrr.progress import Line
-from maxrr.serving import export, snapshot
+from maxrr.serving import export
 from maxrr.serving import load as served
 from maxrr.unlearning import MaxRR
 from maxrr.workspace import Workspace
@@ -56,7 +56,6 @@ def main() -> None:
                 "workspace": workspace.model.predict,
                 "served, onnx": served(Path(place) / "onnx").predict,
                 "served, torch": served(Path(place) / "torch").predict,
-                "snapshot of the workspace": snapshot(Path(place) / "ws").predict,
                 "PyTorch alone": lambda records: forward(network, records),
             }
             rows = {

@@ -15,8 +15,7 @@ from numpydoc.docscrape import FunctionDoc
 from numpydoc.validate import validate
 
 ROOMS = (
-    "errors", "files", "evidence", "progress", "parallel", "svm", "data", "nets", "core", "unlearning", "audit",
-    "workspace", "serving", "report",
+    "errors", "evidence", "parallel", "svm", "data", "nets", "core", "unlearning", "audit", "workspace", "serving",
 )  # fmt: skip
 
 RULES = {

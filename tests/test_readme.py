@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from maxrr.audit.roc import interval
+from maxrr.audit.attacks import interval
 from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
@@ -173,7 +173,7 @@ def test_the_time_of_one_record_is_what_was_measured() -> None:
     measured = read_json("benchmarks/serving.json")
     names = {
         "workspace": "`workspace.model.predict`", "served, onnx": "served, `onnx`", "served, torch": "served, `torch`",
-        "snapshot of the workspace": "a snapshot of the workspace", "PyTorch alone": "the network in PyTorch alone",
+        "PyTorch alone": "the network in PyTorch alone",
     }  # fmt: skip
     for name, row in measured["median_seconds"].items():
         assert f"| {names[name]} | {' | '.join(f'{1e3 * seconds:.2f} ms' for seconds in row.values())} |" in page

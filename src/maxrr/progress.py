@@ -10,8 +10,6 @@ import sys
 import time
 import typing
 
-__all__ = ["Line", "Progress"]
-
 
 class Progress(typing.Protocol):
     """A function that long work calls to tell how far it is."""
@@ -57,9 +55,7 @@ class Line:
         self.what: str | None = None
         self.shown = 0.0
         self.widest = 0
-        self.begun: dict[
-            str, tuple[float, int]
-        ] = {}  # by what is being done: when it began, and how much was done then
+        self.begun = dict[str, tuple[float, int]]()  # by what is done: when it began, and how much was done then
 
     def __call__(self, what: str, done: int, total: int, **numbers: float) -> None:
         """Show how far the work is, as `Progress.__call__` takes it, if it is time for another line."""

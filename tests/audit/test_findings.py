@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from maxrr.audit.attacks import lira
+from maxrr.audit.attacks import interval, lira
 from maxrr.audit.findings import (
     ALL,
     ALPHA,
@@ -20,7 +20,6 @@ from maxrr.audit.findings import (
     rank_of_first,
     rank_p_value,
 )
-from maxrr.audit.roc import interval
 from tests.cases import THOROUGH
 
 cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from maxrr.audit.attacks import PRIOR, VARIANCE_FLOOR, lira
-from maxrr.audit.roc import auc, roc
+from maxrr.audit.attacks import PRIOR, VARIANCE_FLOOR, auc, lira, roc
 from tests.cases import THOROUGH
 
 cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from maxrr.audit.attacks import interval
 from maxrr.audit.findings import (
     ALL,
     HALVED,
@@ -16,7 +17,6 @@ from maxrr.audit.findings import (
     mixture,
     power_by_alternative,
 )
-from maxrr.audit.roc import interval
 
 RECORDS, MODELS = 20, 39
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxrr.audit.attacks import GAMMA, rmia
-from maxrr.audit.roc import auc, roc
+from maxrr.audit.attacks import GAMMA, auc, rmia, roc
 from tests.cases import THOROUGH
 
 cases = settings(deadline=None, derandomize=True, max_examples=60 if THOROUGH else 15)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from maxrr.audit.roc import auc, balanced_accuracy, interval, roc, tpr_at
+from maxrr.audit.attacks import auc, balanced_accuracy, interval, roc, tpr_at
 
 cases = settings(deadline=None, derandomize=True)
 scores = st.lists(st.integers(-4, 4).map(float) | st.floats(-5, 5), min_size=1, max_size=25).map(np.array)

@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from maxrr.audit import attacks as signals
-from maxrr.audit.attacks import ATTACKS, Labels, Signals, Threshold, View, lira, rmia
-from maxrr.audit.auditing import attack_result, judge, most_exposed
-from maxrr.audit.findings import ALL, ALPHA, FOUND, INDISTINGUISHABLE
+from maxrr.audit.attacks import ATTACKS, Labels, Signals, Threshold, View, counted, lira, rmia
+from maxrr.audit.auditing import judge, most_exposed
+from maxrr.audit.findings import ALL, ALPHA, FOUND, INDISTINGUISHABLE, AttackResult
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED
 from tests.audit.problems import CLASSES, constant, evidence_of, finding_on, made_up
 
@@ -44,15 +44,15 @@ def test_a_row_for_each_model_and_a_column_for_each_record(attack):
     scores = known.scores(attack, audited(0.0))
     assert scores.shape == (8, 6)
     assert np.isfinite(scores).all()
-    assert known.counted(attack, scores).shape == (8, 6)
+    assert counted(attack, scores).shape == (8, 6)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_model_that_had_the_records_scores_higher(attack):
     """By every attack, than all that never had them; one that never had them does not."""
     known = evidence(sure=4.0)
-    knows = known.counted(attack, known.scores(attack, audited(4.0))).mean(axis=1)
-    never = known.counted(attack, known.scores(attack, audited(0.0))).mean(axis=1)
+    knows = counted(attack, known.scores(attack, audited(4.0))).mean(axis=1)
+    never = counted(attack, known.scores(attack, audited(0.0))).mean(axis=1)
     assert knows[0] >= knows[1:].max()
     assert knows[0] > np.median(knows[1:])
     assert never[0] <= never[1:].max()
@@ -140,7 +140,7 @@ def test_the_threshold_is_the_models_own():
     claimed = attack.claims_member(signals.cross_entropy(view.forgotten, LABELS.forgotten))
     scores = known.scores("threshold", Signals.of(view, LABELS))
     assert (scores[0] > 0.0).tolist() == claimed.tolist()
-    assert known.counted("threshold", scores)[0].tolist() == claimed.tolist()
+    assert counted("threshold", scores)[0].tolist() == claimed.tolist()
 
 
 def test_a_threshold_that_calls_everybody_a_member_is_a_number():
@@ -180,7 +180,7 @@ def test_to_be_surer_of_everything_says_nothing_about_the_records():
 def test_constant_models_give_chance(attack):
     same = constant(LABELS)
     known = evidence_of([same] * 24, [same] * 24, LABELS)
-    found = attack_result(attack, known, known.scores(attack, Signals.of(same, LABELS)))
+    found = AttackResult.of(attack, known.scores(attack, Signals.of(same, LABELS)))
     assert found.p_value == 1.0
     assert (found.curve.auc, found.curve.balanced_accuracy) == (0.5, 0.5)
     assert found.curve.auc_of_retrained == (0.5, 0.5)

@@ -18,7 +18,7 @@ from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
 from maxrr.data import load
 from maxrr.data.train_test import is_test
 from maxrr.parallel import Ray
-from maxrr.report import is_report
+from maxrr.report.page import is_report
 from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, copy_and_unlearn, receipt_file

@@ -11,7 +11,8 @@ import pytest
 
 from maxrr.cli import app, demo
 from maxrr.data import Dataset
-from maxrr.report import Story, is_report
+from maxrr.report.demo import Story
+from maxrr.report.page import is_report
 from maxrr.unlearning import MaxRR, replaying
 from maxrr.workspace import Workspace
 

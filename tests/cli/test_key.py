@@ -106,7 +106,6 @@ def test_no_key_is_put_into_a_workspace(shell: Shell, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("default")
 def test_what_a_kill_left_is_finished_and_told(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "key.pem"
-    path.touch()  # as earlier versions left it
     shell("key", "new", path)
     made = shell("key", "show", path, "--json").json["id"]
     path.with_suffix(".pub").unlink()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.evidence import Dossier
-from maxrr.report import dossier_page
+from maxrr.report.dossier import dossier_page
 from tests.evidence.forgeries import KEY, TRUE
 from tests.evidence.logs import log_of
 
@@ -66,7 +66,7 @@ def run(packages: list[str], *arguments: object) -> subprocess.CompletedProcess[
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    KEY.public.save(tmp_path / "operator.pub")
+    Path(tmp_path / "operator.pub").write_bytes(KEY.public.pem)
     (tmp_path / "alice.html").write_bytes(dossier_page(Dossier.from_object(TRUE)).encode())
     return tmp_path / "alice.html"
 

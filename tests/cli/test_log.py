@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from maxrr.evidence import Checkpoint, LogWriter, PublicKeys, SigningKey, make_key
+from maxrr.evidence import Checkpoint, PublicKeys, SigningKey, make_key
+from maxrr.evidence.log_writer import LogWriter
 from tests.cli.shell import Shell
 from tests.evidence import vectors
 from tests.evidence.logs import contents, flipped, log_of, numbers

@@ -16,7 +16,7 @@ import maxrr.audit
 from maxrr import serving
 from maxrr.audit import AuditReport
 from maxrr.cli import app, demo
-from maxrr.report import audit_page
+from maxrr.report.audit import audit_page
 from maxrr.report.page import GENERATOR
 from maxrr.serving.onnx import MODEL_HASH
 from maxrr.unlearning import MaxRR, replaying

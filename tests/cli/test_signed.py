@@ -65,7 +65,7 @@ def test_whether_a_receipt_is_signed(
 
 
 def test_after_a_rotation_a_receipt_stays_valid(shell: Shell, signed: Path, operator: Operator, tmp_path: Path) -> None:
-    new, _ = rotate_key(tmp_path / "key.pem")
+    new = rotate_key(tmp_path / "key.pem")
     shell("key", "show", tmp_path / "key.pem", "--out", tmp_path / "newer.pub")
     later = tmp_path / "later.json"
     later.write_bytes(HandedReceipt.sign(receipt(2, receipt().digest), new).to_bytes())

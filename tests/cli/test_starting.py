@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from maxrr.evidence import LogWriter, SigningKey, make_key
+from maxrr.evidence import SigningKey, make_key
+from maxrr.evidence.log_writer import LogWriter
 from maxrr.unlearning.statements import HandedReceipt
 from tests.cases import some, thinned
 from tests.cli.shell import Shell, kinds, receipt_file

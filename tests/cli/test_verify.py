@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from maxrr.evidence import Dossier, Envelope, PublicKeys, Statement, Subject
+from maxrr.evidence import Dossier, Envelope, PublicKeys
 from maxrr.evidence.dossiers import CLAIMS
-from maxrr.report import dossier_page
+from maxrr.evidence.envelopes import Statement, Subject
+from maxrr.report.dossier import dossier_page
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell
 from tests.cli.test_starting import ARRAYS, SLOW, imported
@@ -21,7 +22,7 @@ from tests.evidence.test_dossiers import published
 
 @pytest.fixture
 def key(tmp_path: Path) -> Path:
-    KEY.public.save(tmp_path / "operator.pub")
+    Path(tmp_path / "operator.pub").write_bytes(KEY.public.pem)
     return tmp_path / "operator.pub"
 
 
@@ -53,7 +54,7 @@ def test_as_json(shell: Shell, page: Path, key: Path) -> None:
     assert [check["wrong"] for check in said["checks"]] == [""] * (len(CLAIMS) + 1)
     assert said["receipt"]["number"] == 3
     other = page.with_name("other.pub")
-    OTHER.public.save(other)
+    Path(other).write_bytes(OTHER.public.pem)
     said = shell("verify", page, "--key", other, "--json", code=4).json
     assert said["holds"] is False
     assert "receipt" not in said
@@ -84,7 +85,7 @@ def test_a_page_of_another_version_ends_with_5(shell: Shell, page: Path, key: Pa
     assert "maxrr 0.0.9 made it" in shown
     assert "The signed receipt says" in shown
     other = page.with_name("other.pub")
-    OTHER.public.save(other)
+    Path(other).write_bytes(OTHER.public.pem)
     shell("verify", page, "--key", other, code=4)
 
 
@@ -213,7 +214,7 @@ def test_json_names_the_checks_and_what_came_of_them(shell: Shell, tmp_path: Pat
     older = re.sub('(name="maxrr-version" content=")[^"]+', r"\g<1>0.0.9", page.read_text(encoding="utf-8"))
     page.write_text(older, encoding="utf-8")
     assert held(page, 5) == dict.fromkeys(CLAIMS, True) | {"page": None}
-    OTHER.public.save(tmp_path / "other.pub")
+    Path(tmp_path / "other.pub").write_bytes(OTHER.public.pem)
     said = shell("verify", page, "--key", tmp_path / "other.pub", "--json", code=4).json["checks"]
     assert {check["name"]: check["held"] for check in said} == {
         "signed": False, "receipt": None, "before": None, "after": None, "checkpoint": False, "logged": None,

@@ -7,19 +7,10 @@ from typing import Any
 import numpy as np
 
 from maxrr.data.hashes import identifier_bytes, layout, record_hashes
-from maxrr.evidence import (
-    Checkpoint,
-    Envelope,
-    SigningKey,
-    Statement,
-    Subject,
-    Tree,
-    key_of,
-    leaf_hash,
-    salt_of,
-    value_of,
-)
-from maxrr.evidence.log_proofs import prove_inclusion, root_of
+from maxrr.evidence import Checkpoint, Envelope, SigningKey
+from maxrr.evidence.envelopes import Statement, Subject
+from maxrr.evidence.log_proofs import leaf_hash, prove_inclusion, root_of
+from maxrr.evidence.sparse_tree import Tree, key_of, salt_of, value_of
 from maxrr.unlearning import Receipt
 from maxrr.unlearning.receipts import HeadCertificate
 
@@ -119,6 +110,7 @@ class Operator:
             records.append(record | ({"after_value": news[key].hex()} if replaced else {}))
         return {
             "type": "https://maxrr.dev/dossier/v1",
+            "operator": "Example Clinic, privacy@clinic.example",
             "envelope": json.loads(envelope.to_bytes()),
             "subject": subject,
             "records": records,

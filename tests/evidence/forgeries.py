@@ -5,7 +5,8 @@ import copy
 import json
 from typing import Any
 
-from maxrr.evidence import Checkpoint, Envelope, SigningKey, Statement, Subject
+from maxrr.evidence import Checkpoint, Envelope, SigningKey
+from maxrr.evidence.envelopes import Statement, Subject
 from tests.evidence.dossiers import RECEIPT, Operator
 
 KEY, OTHER = SigningKey.generate(), SigningKey.generate()

@@ -65,8 +65,7 @@ def climb(hashed: bytes, key: bytes, siblings: list[bytes]) -> bytes:
 
 
 def present(proof: Any, root: bytes, key: bytes, value: bytes) -> None:
-    names(proof, "type", "siblings")
-    assert proof["type"] == "maxrr/commitment/v1/presence"
+    names(proof, "siblings")
     siblings = [digits(each) for each in proof["siblings"]]
     assert len(siblings) <= 256
     assert not siblings or siblings[-1] != bytes(32)
@@ -74,8 +73,7 @@ def present(proof: Any, root: bytes, key: bytes, value: bytes) -> None:
 
 
 def absent(proof: Any, root: bytes, key: bytes) -> None:
-    names(proof, "type", "siblings", "other")
-    assert proof["type"] == "maxrr/commitment/v1/absence"
+    names(proof, "siblings", "other")
     siblings = [digits(each) for each in proof["siblings"]]
     assert len(siblings) <= 255
     assert not siblings or siblings[-1] != bytes(32)
@@ -153,7 +151,7 @@ def holds(text: bytes, keys: list[Ed25519PublicKey]) -> bool:
 
 
 def check(dossier: Any, keys: list[Ed25519PublicKey]) -> None:
-    names(dossier, "type", "envelope", "subject", "records", "record_layout", "log", "keys")
+    names(dossier, "type", "operator", "envelope", "subject", "records", "record_layout", "log", "keys")
     assert dossier["type"] == "https://maxrr.dev/dossier/v1"
     names(dossier["log"], "origin", "checkpoint", "inclusion")
     shown = [key_of_pem(each) for each in dossier["keys"]]
@@ -191,7 +189,7 @@ def check(dossier: Any, keys: list[Ed25519PublicKey]) -> None:
     size, root, _ = state_of(log["checkpoint"], log["origin"], keys)  # checkpoint
     proof = names(log["inclusion"], "index", "size", "path")  # logged
     assert (proof["index"], proof["size"]) == (receipt["number"] - 1, size)
-    path = [base(each) for each in proof["path"]]
+    path = [digits(each) for each in proof["path"]]
     assert all(len(each) == 32 for each in path)
     assert included(sha(payload), proof["index"], size, path) == root
     _, named = opened(dossier["envelope"], shown)  # keys

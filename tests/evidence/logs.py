@@ -2,7 +2,8 @@
 
 import hashlib
 
-from maxrr.evidence import LogWriter, SigningKey
+from maxrr.evidence import SigningKey
+from maxrr.evidence.log_writer import LogWriter
 
 ORIGIN = "example.com/maxrr"
 KEY = SigningKey.generate()

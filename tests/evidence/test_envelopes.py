@@ -13,8 +13,8 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Envelope, EnvelopeSignature, SigningKey, Statement, Subject
-from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
+from maxrr.evidence import Envelope, SigningKey
+from maxrr.evidence.envelopes import IN_TOTO, EnvelopeSignature, Statement, Subject, pre_authentication_encoding
 from tests.evidence.logs import flipped
 
 DIGEST = "0123456789abcdef" * 4

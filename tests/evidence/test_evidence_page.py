@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from maxrr.evidence import Absence, Presence, Tree, key_of, salt_of, value_of
+from maxrr.evidence.sparse_tree import Absence, Presence, Tree, key_of, salt_of, value_of
 from tests.evidence.oracle import root_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence.md"

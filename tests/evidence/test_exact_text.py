@@ -38,19 +38,17 @@ def test_the_form():
 
 
 @pytest.mark.parametrize(
-    "value", [math.nan, -math.inf, {1: 2}, {None: 1}, ("a",), b"a", {"a": {True: 1}}, "\ud800", {"\udfff": 1}, [{1}]]
+    "value", [math.nan, -math.inf, b"a", {"a": b""}, "\ud800", {"\udfff": 1}, [{1}]]
 )  # fmt: skip
-def test_what_json_would_say_differently_is_refused(value):
+def test_what_json_cannot_say_is_refused(value):
     with pytest.raises(EvidenceError):
         canonical_json(value)
 
 
-def test_deep_values_are_refused_in_both_directions():
+def test_deep_values_are_refused():
     value = None
     for _ in range(100):
         value = [value]
-    with pytest.raises(EvidenceError, match="deeply"):
-        canonical_json(value)
     with pytest.raises(EvidenceError, match="deeply"):
         read_json(json.dumps(value).encode(), "it")
 

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Checkpoint, History, Log, LogWriter, compare_logs
+from maxrr.evidence import Checkpoint, Log, compare_logs
+from maxrr.evidence.log import History
+from maxrr.evidence.log_writer import LogWriter
 from tests.cases import examples
 from tests.evidence.logs import KEY, ORIGIN, log_of, numbers, tree_hash
 

@@ -7,7 +7,9 @@ from unittest import mock
 
 import pytest
 
-from maxrr.evidence import History, Log, LogWriter, check_log, compare_logs
+from maxrr.evidence import Log, check_log, compare_logs
+from maxrr.evidence.log import History
+from maxrr.evidence.log_writer import LogWriter
 from tests.cases import stride
 from tests.evidence.logs import KEY, ORIGIN, contents, log_of, numbers
 from tests.workspace.faults import Points

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.evidence import key_of, salt_of, value_of
+from maxrr.evidence.sparse_tree import key_of, salt_of, value_of
 
 SECRET, HASH = bytes(range(32)), bytes(range(32, 64))
 

@@ -15,19 +15,18 @@ from maxrr.files import Lock
 HOLDER = """
 import sys
 from maxrr.files import Lock
-lock = Lock(sys.argv[1], shared=sys.argv[2] == "shared")
+lock = Lock(sys.argv[1])
 print("held", flush=True)
 for line in sys.stdin:
     lock.release()
     print("released", flush=True)
 """
-EXCLUSIVE, SHARED = "exclusive", "shared"
 
 
 @contextlib.contextmanager
-def holder(path, kind=EXCLUSIVE):
+def holder(path):
     """Another process that holds the lock; a line to it lets go."""
-    command = [sys.executable, "-c", HOLDER, str(path), kind]
+    command = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
         assert process.stdout.readline() == "held\n"
         try:
@@ -50,12 +49,9 @@ def path(tmp_path):
     return tmp_path / ".lock"
 
 
-@pytest.mark.parametrize("theirs", [EXCLUSIVE, SHARED])
-def test_between_processes(path, theirs):
-    """Only those who share it hold it together."""
-    with holder(path, theirs) as process:
+def test_between_processes(path):
+    with holder(path) as process:
         assert not free(path)
-        assert free(path, shared=True) == (theirs == SHARED)
         process.stdin.write("let go\n")
         assert process.stdout.readline() == "released\n"
         assert free(path)
@@ -69,20 +65,11 @@ def test_the_system_lets_go_of_a_killed_process(path):
         assert free(path)
 
 
-@pytest.mark.parametrize(("first", "second"), [(False, False), (False, True), (True, False), (True, True)])
-def test_within_one_process(path, first, second):
+def test_within_one_process(path):
     """Two owners are two, in one process as well."""
-    lock = Lock(path, shared=first)
-    assert free(path, shared=second) == (first and second)
+    lock = Lock(path)
+    assert not free(path)
     lock.release()
-    assert free(path, shared=second)
-
-
-def test_all_who_share_must_let_go(path):
-    locks = [Lock(path, shared=True) for _ in range(3)]
-    for lock in locks:
-        assert not free(path)
-        lock.release()
     assert free(path)
 
 
@@ -147,23 +134,20 @@ def test_letting_go_twice_is_letting_go_once(path):
 def test_what_is_in_the_file_stays(path):
     path.write_bytes(b"something")
     Lock(path).release()
-    Lock(path, shared=True).release()
     assert path.read_bytes() == b"something"
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_the_file_is_made_but_not_its_folder(tmp_path, shared):
-    Lock(str(tmp_path / "new"), shared=shared).release()
+def test_the_file_is_made_but_not_its_folder(tmp_path):
+    Lock(str(tmp_path / "new")).release()
     assert (tmp_path / "new").exists()
     with pytest.raises(FileNotFoundError):
-        Lock(tmp_path / "missing" / "new", shared=shared)
+        Lock(tmp_path / "missing" / "new")
 
 
 # No file, and children
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_what_is_not_a_file_is_refused_at_once(tmp_path, shared):
+def test_what_is_not_a_file_is_refused_at_once(tmp_path):
     (tmp_path / "target").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "target")
     (tmp_path / "folder").mkdir()
@@ -171,7 +155,7 @@ def test_what_is_not_a_file_is_refused_at_once(tmp_path, shared):
     before = len(os.listdir("/dev/fd"))
     for name in ("link", "folder", "pipe"):
         with pytest.raises(OSError, match=name):
-            Lock(tmp_path / name, shared=shared)
+            Lock(tmp_path / name)
     assert len(os.listdir("/dev/fd")) == before
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from maxrr.evidence import Dossier, SigningKey
 from maxrr.evidence.dossiers import CLAIMS
 from maxrr.evidence.exact_text import canonical_json
-from maxrr.report import dossier_in, dossier_page
+from maxrr.report.dossier import dossier_in, dossier_page
 from tests.evidence.forgeries import FORGED, KEY, OPERATOR, OTHER, TRUE, UNREADABLE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -87,7 +87,7 @@ def forged_page(dossier: dict[str, Any]) -> str:
 
 def test_a_true_page_is_verified(opened: Any) -> None:
     reader = opened()
-    assert reader.verdict == "Not verified yet: whose key is it?"
+    assert reader.verdict == "All proofs in here hold. The last step is yours"
     assert {name: mark for name, mark in reader.marks.items() if mark != "yes"} == {
         "signed": "strange", "checkpoint": "strange",
     }  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from maxrr.core import HashCore
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5
-from maxrr.report import RequestStory, Story, kinds_of
+from maxrr.report.demo import RequestStory, Story, kinds_of
 from maxrr.unlearning import MaxRR, Replay
 
 

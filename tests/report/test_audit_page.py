@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from maxrr.audit import AuditReport, audit
 from maxrr.audit.attacks import ATTACKS
-from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
-from maxrr.audit.results import AttackResult
+from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, AttackResult
 from maxrr.data import load
-from maxrr.report import audit_page, is_report
-from maxrr.report.audit import TRACES
+from maxrr.report.audit import TRACES, audit_page
 from maxrr.report.charts import Axes, Trace, roc_chart, strip
-from maxrr.report.page import environment
+from maxrr.report.page import environment, is_report
 from maxrr.report.words import p_value, percent
 from tests.report.conftest import fitted
 from tests.report.reading import all_of, read

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from maxrr.report import Story, demo_page, is_report
+from maxrr.report.demo import Story, demo_page
+from maxrr.report.page import is_report
 from maxrr.unlearning import Receipt
 from tests.report.reading import all_of, read
 

@@ -15,7 +15,8 @@ import pytest
 from maxrr.errors import EvidenceError
 from maxrr.evidence import Dossier
 from maxrr.evidence.dossiers import CLAIMS
-from maxrr.report import OtherVersion, dossier_in, dossier_page, is_report, require_same_page
+from maxrr.report.dossier import OtherVersion, dossier_in, dossier_page, require_same_page
+from maxrr.report.page import is_report
 from maxrr.unlearning import Guarantee
 from tests.evidence.forgeries import OPERATOR, ROWS, TRUE
 from tests.report.reading import Reader, all_of, read
@@ -85,7 +86,7 @@ def test_many_records_are_counted() -> None:
     dossier = Dossier.from_object(TRUE)
     from dataclasses import replace
 
-    records = tuple(replace(dossier.records[0], id=number) for number in range(53))
+    records = tuple(replace(dossier.records[0], id={"int": number}) for number in range(53))
     assert "3 more records" in read(dossier_page(replace(dossier, records=records))).text
 
 
@@ -171,9 +172,22 @@ def test_a_statement_that_is_no_receipt_makes_no_page() -> None:
 def test_making_a_page_needs_neither_numpy_nor_pytorch(tmp_path: Path) -> None:
     (tmp_path / "dossier.json").write_bytes(Dossier.from_object(TRUE).to_bytes())
     code = (
-        "import sys; from maxrr.evidence import Dossier; from maxrr.report import dossier_page\n"
+        "import sys; from maxrr.evidence import Dossier; from maxrr.report.dossier import dossier_page\n"
         "dossier_page(Dossier.from_bytes(open(sys.argv[1], 'rb').read())); print(*sys.modules)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "dossier.json")]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert {name.partition(".")[0] for name in shown} & {"numpy", "scipy", "sklearn", "torch", "PIL"} == set()
+
+
+def test_it_says_who_answered_and_how_to_reach_them() -> None:
+    said = read(PAGE).text
+    assert "The operator: Example Clinic, privacy@clinic.example." in said
+    nobody = read(dossier_page(Dossier.from_object(TRUE | {"operator": None}))).text
+    assert "The operator:" not in nobody
+    assert "The operator's name on this page" not in nobody
+
+
+def test_a_single_head_is_not_counted() -> None:
+    assert "1 of 1 head" not in read(PAGE).text
+    assert "(the head is decided, by a proof)" in read(PAGE).text

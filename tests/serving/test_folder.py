@@ -9,12 +9,9 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-import torch
 from sklearn.base import clone
 
-from maxrr import serving
 from maxrr.errors import DataError
 from maxrr.files.strict_json import json_digest
 from maxrr.nets import MLP
@@ -239,7 +236,8 @@ def test_readers_beside_a_writer_find_one_of_both(tmp_path):
     def read():
         while not stop.is_set():
             served.reload()
-            found.add((served._loaded.model_hash, len(served._loaded.classes)))
+            facts = served._loaded.facts
+            found.add((facts.model_hash, len(facts.classes)))
             found.add((load(tmp_path).model_hash, None))
 
     threads = [threading.Thread(target=read) for _ in range(2)]
@@ -342,24 +340,6 @@ def test_numbers_that_are_none_are_refused(exported, tmp_path, form, content):
         load(tmp_path)
 
 
-def test_a_graph_that_refers_to_other_files_is_refused(exported, tmp_path):
-    """Their bytes have no hash here."""
-    for path in exported("own", "onnx").iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (old,) = tmp_path.glob("*.onnx")
-    graph = onnx.load(old)
-    numbers = max(graph.graph.initializer, key=lambda each: len(each.raw_data))
-    (tmp_path.parent / "elsewhere.bin").write_bytes(numbers.raw_data)
-    onnx.external_data_helper.set_external_data(numbers, location="../elsewhere.bin", length=len(numbers.raw_data))
-    numbers.ClearField("raw_data")
-    content = graph.SerializeToString()
-    sha256 = hashlib.sha256(content).hexdigest()
-    (tmp_path / f"model-{sha256[:16]}.onnx").write_bytes(content)
-    forged(tmp_path, file=f"model-{sha256[:16]}.onnx", sha256=sha256)
-    with pytest.raises(ValueError, match="refers to numbers in other files"):
-        load(tmp_path)
-
-
 def test_a_network_named_in_a_file_is_not_called(exported, tmp_path):
     for path in exported("own", "torch").iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -372,12 +352,6 @@ def test_a_missing_package_is_named(exported, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ValueError, match="pip install onnxruntime"):
         load(exported("own", "onnx"))
-
-
-def test_it_is_made_by_load_alone():
-    with pytest.raises(TypeError, match=r"maxrr\.serving\.load"):
-        serving.Served()
-    assert torch.is_grad_enabled()
 
 
 # Several inputs, and integers

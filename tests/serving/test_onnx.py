@@ -15,7 +15,7 @@ from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
 from maxrr.data.fields import parts_of
 from maxrr.nets import MLP, split
-from maxrr.serving import export_onnx, onnx, origin
+from maxrr.serving import export_onnx, exports, onnx
 from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, texts
 from tests.unlearning.problems import digits, fresh, probe, table
 
@@ -269,7 +269,7 @@ def test_a_graph_that_computes_something_else_is_not_written(path, monkeypatch):
     [("SCORES_TOLERANCE", "scores differ"), ("PROBABILITIES_TOLERANCE", "do not follow from its scores")],
 )
 def test_above_a_tolerance_no_file_is_left(tolerance, message, path, monkeypatch):
-    monkeypatch.setattr(origin, tolerance, -1.0)
+    monkeypatch.setattr(exports, tolerance, -1.0)
     with pytest.raises(ValueError, match=message):
         export_onnx(fitted_on("two classes"), path)
     assert list(path.parent.iterdir()) == []

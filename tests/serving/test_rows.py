@@ -13,7 +13,7 @@ from maxrr.data import Categories, Encoding, Number, from_frame
 from maxrr.data.reading import Reading
 from maxrr.errors import DataError
 from maxrr.files.strict_json import json_digest
-from maxrr.serving import export, export_onnx, load, snapshot
+from maxrr.serving import export, export_onnx, load
 from maxrr.workspace import Workspace
 
 ROWS = [
@@ -40,8 +40,7 @@ def test_rows_in_all_forms_are_the_encoded_records(folder):
     assert served.columns == ("age", "country", "visits")
     expected = served.decision_function(RECORDS.inputs[:12])
     frame = pd.DataFrame(ASKED)
-    by_column = {name: [row[name] for row in ASKED] for name in ASKED[0]}
-    for given in (ASKED, tuple(ASKED), frame, pl.DataFrame(ASKED), frame.convert_dtypes(), by_column):
+    for given in (ASKED, tuple(ASKED), frame, pl.DataFrame(ASKED), frame.convert_dtypes()):
         assert np.array_equal(served.decision_function(given), expected)
     assert np.array_equal(served.predict_proba(ASKED[3]), served.predict_proba(RECORDS.inputs[3:4]))
     assert served.predict(ASKED[3]).tolist() == served.predict(RECORDS.inputs[3:4]).tolist()
@@ -63,10 +62,10 @@ def test_columns_that_are_called_like_the_inputs_are_encoded_too(tmp_path):
     ) as ws:
         export(ws, tmp_path / "model")
     asked = frame[["visits"]]
-    for served in (load(tmp_path / "model"), snapshot(tmp_path / "ws")):
-        expected = served.decision_function(records.inputs)
-        for given in (asked, pl.DataFrame(asked), asked.to_dict("records"), asked.to_dict("list")):
-            assert np.array_equal(served.decision_function(given), expected)
+    served = load(tmp_path / "model")
+    expected = served.decision_function(records.inputs)
+    for given in (asked, pl.DataFrame(asked), asked.to_dict("records")):
+        assert np.array_equal(served.decision_function(given), expected)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +77,7 @@ def test_columns_that_are_called_like_the_inputs_are_encoded_too(tmp_path):
         ([ASKED[0], 3], "record 1 does not have the columns"),
         (ASKED[0] | {"country": None}, "row 0, column 'country': there is no value"),
         (ASKED[1] | {"visits": "many"}, "row 0, column 'visits': 'many' is not a number"),
-        (ASKED[1] | {"visits": [1, 2]}, "all single values, or lists of one length"),
-        ({"age": [1.0, 2.0], "visits": [1], "country": ["de", "fr"]}, "all single values, or lists of one length"),
-        (ASKED[1] | {"visits": [[1]], "age": [1.0], "country": ["de"]}, "length"),
-        ({"age": [1.0, 2.0], "visits": [[1], [2, 3]], "country": ["de", "fr"]}, "length"),
+        (ASKED[1] | {"visits": [1, 2]}, "a list is not a number"),
         (ASKED[1] | {"visits": 10**400}, "row 0, column 'visits': inf is not a finite number in float32"),
         (ASKED[1] | {"age": -(10**400)}, "row 0, column 'age': -inf is not a finite number in float32"),
         (RECORDS, "the records are a Dataset"),
@@ -108,8 +104,8 @@ def test_a_workspace_that_knows_its_encoding_exports_it(tmp_path):
         export(workspace, tmp_path / "model")
         expected = workspace.model.predict(RECORDS.inputs[:12])
     names = np.array(RECORDS.class_names)
-    for served in (load(tmp_path / "model"), snapshot(tmp_path / "ws")):
-        assert served.predict(ASKED).tolist() == (names[expected] if expected.dtype.kind == "i" else expected).tolist()
+    served = load(tmp_path / "model")
+    assert served.predict(ASKED).tolist() == (names[expected] if expected.dtype.kind == "i" else expected).tolist()
 
 
 def test_a_workspace_that_knows_its_encoding_refuses_another(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError, NotHere, Refused
-from maxrr.evidence import Tree
+from maxrr.evidence.sparse_tree import Tree
 from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR, forgetting
 from maxrr.unlearning.records import HeldRecords

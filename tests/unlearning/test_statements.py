@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Envelope, SigningKey, Statement, Subject
-from maxrr.evidence.envelopes import RECEIPT_TYPE
+from maxrr.evidence import Envelope, SigningKey
+from maxrr.evidence.envelopes import RECEIPT_TYPE, Statement, Subject
 from maxrr.unlearning import Receipt, contradictions
 from maxrr.unlearning.replaying import Replay
 from maxrr.unlearning.statements import (

@@ -6,7 +6,8 @@ import warnings
 import pytest
 from sklearn.base import clone
 
-from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs
+from maxrr.evidence import Log, SigningKey, check_log, compare_logs
+from maxrr.evidence.log import History
 from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log

@@ -8,17 +8,9 @@ import pytest
 
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import NotHere
-from maxrr.evidence import (
-    Absence,
-    Checkpoint,
-    Envelope,
-    Inclusion,
-    Presence,
-    SigningKey,
-    key_of,
-    leaf_hash,
-    value_of,
-)
+from maxrr.evidence import Checkpoint, Envelope, SigningKey
+from maxrr.evidence.log_proofs import Inclusion, leaf_hash
+from maxrr.evidence.sparse_tree import Absence, Presence, key_of, value_of
 from maxrr.workspace import Workspace, WorkspaceError
 from maxrr.workspace.history import frames_in
 from tests.workspace.problems import NEW, cases, contents, copied, history_in, kinds, together, with_replaced
@@ -78,6 +70,14 @@ def holds(dossier, records, replaced=None):
     assert dossier["keys"] == [KEY.public.pem.decode()]
     assert bytes.fromhex(dossier["record_layout"]) == layout(records.inputs.dtype, records.shape)
     return said["number"]
+
+
+def test_it_says_who_answers_if_that_is_set(used, monkeypatch):
+    folder, _, free, _, _ = used
+    with Workspace.open(folder, read_only=True) as workspace:
+        assert workspace.dossier(1, ids=[free[0]])["operator"] is None
+        monkeypatch.setenv("MAXRR_OPERATOR", "Example Clinic, privacy@clinic.example")
+        assert workspace.dossier(1, ids=[free[0]])["operator"] == "Example Clinic, privacy@clinic.example"
 
 
 def test_everything_in_it_holds(used):

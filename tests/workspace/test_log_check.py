@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from maxrr.errors import EvidenceError, WorkspaceError
-from maxrr.evidence import LogWriter, SigningKey
+from maxrr.evidence import SigningKey
+from maxrr.evidence.log_writer import LogWriter
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import check_receipt_log
 from maxrr.workspace.history import Frame, History

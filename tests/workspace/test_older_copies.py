@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from maxrr.errors import EvidenceError, OlderCopy
-from maxrr.evidence import History, Log, SigningKey, check_log, compare_logs
+from maxrr.evidence import Log, SigningKey, check_log, compare_logs
+from maxrr.evidence.log import History
 from maxrr.serving import Revocations, export
 from maxrr.unlearning import Receipt, replay
 from maxrr.unlearning.consistency import contradictions

@@ -9,7 +9,9 @@ from unittest import mock
 import pytest
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import LogWriter, PublicKeys, find_key, make_key, rotate_key
+from maxrr.evidence import PublicKeys, make_key, rotate_key
+from maxrr.evidence.log_writer import LogWriter
+from maxrr.evidence.public_keys import find_key
 from maxrr.workspace import Workspace, check_receipt_log
 from tests.evidence.logs import contents, flipped
 from tests.workspace.problems import copied, history_in, receipts_in

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from maxrr.audit.attacks import ATTACKS, FEATURES, Evidence, Labels, Signals, View
+from maxrr.audit.attacks import ATTACKS, FEATURES, Evidence, Floats, Labels, Signals, View
 from maxrr.audit.case import Case, make_case, working_copy
-from maxrr.audit.findings import decide, rank_of_first, rank_p_value, rounding
-from maxrr.audit.results import AttackResult, AuditReport, Curve, ExposedRecord
-from maxrr.audit.roc import Floats, auc, balanced_accuracy, roc, tpr_at
+from maxrr.audit.findings import AttackResult, AuditReport, ExposedRecord, decide, rank_p_value, rounding
 from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, Shadows, shadow_models, with_and_without
 from maxrr.data import Dataset
 from maxrr.files import Lock
@@ -30,7 +28,6 @@ from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.tombstones import id_hmac
 
-POINTS = 200  # of a curve that is kept
 MOST_EXPOSED = 10
 AUDITED = Counter[str]()  # by the digest of the receipt: models in memory, of this process
 
@@ -161,9 +158,7 @@ def judge(case: Case, views: Mapping[str, Sequence[View]], targets: Mapping[str,
     return {
         "finding": decide(mine, theirs, in_their_place(evidence, "lira", before)),
         "attacks": {
-            attack: {
-                name: attack_result(attack, evidence, evidence.scores(attack, model)) for name, model in models.items()
-            }
+            attack: {name: AttackResult.of(attack, evidence.scores(attack, model)) for name, model in models.items()}
             for attack in attacks
         },
         "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
@@ -174,28 +169,6 @@ def judge(case: Case, views: Mapping[str, Sequence[View]], targets: Mapping[str,
 def in_their_place(evidence: Evidence, attack: str, models: Sequence[Signals]) -> list[Floats]:
     """Scores as for the audited model, with each of these in its place. None is scored by one on its own extractor."""
     return [evidence.scores(attack, model, number) for number, model in enumerate(models)]
-
-
-def attack_result(attack: str, evidence: Evidence, scores: Floats) -> AttackResult:
-    """One attack against one model, whose scores are in row 0."""
-    counted = evidence.counted(attack, scores)
-    p = rank_of_first(counted).p
-    return AttackResult(float(counted[0].mean()), p, curve_of(scores) if scores.shape[1] > 1 else None)
-
-
-def curve_of(scores: Floats) -> Curve:
-    """The ROC curve of the first model's records against the same records in the other models."""
-    mine, theirs = scores[0], scores[1:].ravel()
-    drawn = roc(mine, theirs)
-    range_ = np.quantile([auc(roc(row, np.delete(scores[1:], number, axis=0).ravel())) for number, row in
-                          enumerate(scores[1:])], [0.025, 0.975])  # fmt: skip
-    shown = np.unique(np.linspace(0, len(drawn.fpr) - 1, POINTS).round().astype(int))
-    early = np.searchsorted(drawn.fpr, np.geomspace(1e-4, 1.0, POINTS), side="right") - 1
-    shown = np.unique(np.concatenate([shown, early]))
-    return Curve(
-        auc(drawn), (float(range_[0]), float(range_[1])), balanced_accuracy(drawn), tpr_at(drawn, 0.01),
-        tpr_at(drawn, 0.001), drawn.fpr[shown].tolist(), drawn.tpr[shown].tolist(),
-    )  # fmt: skip
 
 
 def most_exposed(case: Case, scores: Floats) -> list[ExposedRecord]:

@@ -74,10 +74,8 @@ def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset)
         The receipt is of another model, the records are not those on it, the test records are not apart from the
         training records, or classes are missing.
     """
-    for name, given, kind in (
-        ("model", model, MaxRR), ("receipt", receipt, Receipt), ("forgotten", forgotten, Dataset),
-        ("test", test, Dataset),
-    ):  # fmt: skip
+    kinds = (("receipt", receipt, Receipt), ("forgotten", forgotten, Dataset), ("test", test, Dataset))
+    for name, given, kind in kinds:
         if not isinstance(given, kind):
             raise TypeError(f"{name} should be a {kind.__name__}, not {type(given).__name__}")
     fitted = model._fitted
@@ -185,15 +183,12 @@ def check_kind(fitted: Fitted, given: Dataset, which: str) -> None:
 
 def joined(one: Dataset, other: Dataset) -> Dataset:
     """Both, in the order of their ids."""
-    subjects = None
-    if one.subjects is not None and other.subjects is not None:
-        subjects = np.concatenate([one.subjects, other.subjects])
-    weights = None
-    if one.weights is not None and other.weights is not None:
-        weights = np.concatenate([one.weights, other.weights])
-    both = Dataset(
-        np.concatenate([one.inputs, other.inputs]), np.concatenate([one.labels, other.labels]), one.class_names,
-        np.concatenate([one.ids, other.ids]), subjects,
-        columns=one.columns if one.columns == other.columns else None, weights=weights,
-    )  # fmt: skip
-    return both.in_order()
+
+    def both(name: str) -> Any:
+        parts = getattr(one, name), getattr(other, name)
+        return None if any(part is None for part in parts) else np.concatenate(parts)
+
+    columns = one.columns if one.columns == other.columns else None
+    names = ("inputs", "labels", "ids", "subjects", "weights")
+    inputs, labels, ids, subjects, weights = map(both, names)
+    return Dataset(inputs, labels, one.class_names, ids, subjects, columns=columns, weights=weights).in_order()

@@ -10,14 +10,17 @@
 5. Otherwise: indistinguishable at this power, which is told for models that kept a part of the records.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.audit.roc import Floats, finite, interval
+from maxrr.audit.attacks import Floats, auc, balanced_accuracy, counted, finite, interval, roc, tpr_at
+from maxrr.files import from_plain, parse_json, to_plain
+from maxrr.files.strict_json import body_of
 from maxrr.plain_text import Shown
 
 # The test that decides: where does the audited model stand among models retrained without the records?
@@ -87,11 +90,7 @@ def rounding(values: Floats) -> float:
     return TOLERANCE * float(np.std(values)) + 1e-9 * (1.0 + float(np.abs(values).max()))
 
 
-@overload
-def rank_p_value(statistic: float, null_statistics: ArrayLike, tolerance: float = ...) -> float: ...
-@overload
-def rank_p_value(statistic: Floats, null_statistics: ArrayLike, tolerance: float = ...) -> Floats: ...
-def rank_p_value(statistic: float | Floats, null_statistics: ArrayLike, tolerance: float = 0.0) -> float | Floats:
+def rank_p_value(statistic: ArrayLike, null_statistics: ArrayLike, tolerance: float = 0.0) -> Any:
     """(1 + number of retrained models with at least this statistic) / (1 + number of retrained models).
 
     Under the null hypothesis it is at most α with a chance of at most α, for every α and every number of models.
@@ -112,12 +111,9 @@ def rank_p_value(statistic: float | Floats, null_statistics: ArrayLike, toleranc
     >>> rank_p_value(np.array([3.0, 0.0]), [[0.1, 0.1], [0.4, 0.0], [0.2, 0.0]])
     array([0.25, 1.  ])
     """
-    observed = finite(np.atleast_1d(statistic), "statistic")
-    single = np.ndim(statistic) == 0
-    null = finite(null_statistics, "null statistics", dimensions=1 if single else 2)
-    as_large = np.count_nonzero(null.reshape(len(null), -1) >= observed - tolerance, axis=0)
-    p = (1.0 + as_large) / (1.0 + len(null))
-    return float(p[0]) if single else np.asarray(p)
+    observed = finite(statistic, "statistic", dimensions=np.ndim(statistic))
+    null = finite(null_statistics, "null statistics", dimensions=1 + observed.ndim)
+    return (1.0 + np.count_nonzero(null >= observed - tolerance, axis=0)) / (1.0 + len(null))
 
 
 # What the test would find, had the model not forgotten: told for models that kept some of the records, or all.
@@ -342,9 +338,7 @@ class Rank(NamedTuple):
 def rank_of_first(scores: Floats) -> Rank:
     """The p-value of the first model among the others, by the rule above."""
     as_odd, means = as_odd_as_first(scores), scores.mean(axis=1)
-    high, low = (
-        rank_p_value(float(side[0]), side[1:], tolerance=rounding(means)) for side in (means, -means)
-    )  # fmt: skip
+    high, low = (float(rank_p_value(side[0], side[1:], rounding(means))) for side in (means, -means))
     return Rank((1 + as_odd) / len(scores), as_odd, high, low)
 
 
@@ -370,3 +364,204 @@ def decide(audited: Floats, remembering: Sequence[Floats], before: Sequence[Floa
     return Finding(
         words, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.high, rank.low, power, at_most
     )  # fmt: skip
+
+
+# The report of an audit, as plain values that can be written as JSON.
+
+
+FORMAT, VERSION = "maxrr audit", 1
+POINTS = 200  # of a curve that is kept
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A ROC curve of one attack, and what is read off it.
+
+    Attributes
+    ----------
+    auc
+        The area under the curve.
+    auc_of_retrained
+        Between these two values lie 95 % of the models retrained without the records: what honest forgetting gives.
+    balanced_accuracy
+        The accuracy of the best threshold, with members and others counted alike.
+    tpr_at_1, tpr_at_01 : float
+        The share of members found at 1 % and at 0.1 % false positives.
+    fpr, tpr : list of float
+        Points of the curve.
+    """
+
+    auc: float
+    auc_of_retrained: Pair
+    balanced_accuracy: float
+    tpr_at_1: float
+    tpr_at_01: float
+    fpr: list[float]
+    tpr: list[float]
+
+    @classmethod
+    def of(cls, scores: Floats) -> "Curve":
+        """The curve of the first model's records against the same records in the other models."""
+        mine, theirs = scores[0], scores[1:].ravel()
+        drawn = roc(mine, theirs)
+        others = [np.delete(scores[1:], number, axis=0).ravel() for number in range(len(scores) - 1)]
+        areas = [auc(roc(row, other)) for row, other in zip(scores[1:], others, strict=True)]
+        low, high = np.quantile(areas, [0.025, 0.975])
+        shown = np.unique(np.linspace(0, len(drawn.fpr) - 1, POINTS).round().astype(int))
+        early = np.searchsorted(drawn.fpr, np.geomspace(1e-4, 1.0, POINTS), side="right") - 1
+        shown = np.unique(np.concatenate([shown, early]))
+        return cls(
+            auc(drawn), (float(low), float(high)), balanced_accuracy(drawn), tpr_at(drawn, 0.01),
+            tpr_at(drawn, 0.001), drawn.fpr[shown].tolist(), drawn.tpr[shown].tolist(),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """One attack against one model.
+
+    Attributes
+    ----------
+    statistic : float
+        The mean score of the forgotten records; for the threshold attack the share that it calls members.
+    p_value : float
+        By its rank among models retrained without the records, by the rule of `maxrr.audit.findings`.
+    curve : Curve or None
+        Forgotten records in this model against the same records in retrained models. None for a single record, which
+        has a p-value and no curve.
+    """
+
+    statistic: float
+    p_value: float
+    curve: Curve | None
+
+    @classmethod
+    def of(cls, attack: str, scores: Floats) -> "AttackResult":
+        """What an attack makes of one model, whose scores are in row 0."""
+        ranked = counted(attack, scores)
+        return cls(float(ranked[0].mean()), rank_of_first(ranked).p, Curve.of(scores) if scores.shape[1] > 1 else None)
+
+
+@dataclass(frozen=True)
+class ExposedRecord:
+    """One of the forgotten records, and how far it stands out in the audited model.
+
+    Attributes
+    ----------
+    tombstone
+        The HMAC of its id, by which the receipt names it.
+    class_name
+        Its class.
+    score
+        The deciding attack's score, higher for members.
+    p_value
+        How often the record stands out as far in a retrained model, at most.
+    corrected
+        How often a retrained model has any record that stands out as far, at most.
+    """
+
+    tombstone: str
+    class_name: str
+    score: float
+    p_value: float
+    corrected: float
+
+
+@dataclass(frozen=True)
+class AuditReport(Shown):
+    """The result of `audit`.
+
+    Attributes
+    ----------
+    receipt : int
+        The number of the receipt that was audited.
+    guarantee : str
+        The guarantee on that receipt.
+    model_hash : str
+        The hash of the audited model.
+    records : int
+        How many records were forgotten.
+    core_touched : bool
+        Whether some of the records were core, so that extractors may remember them.
+    finding : Finding
+        What the deciding attack found, with its power.
+    attacks : dict of str to dict of str to AttackResult
+        What each attack found, by attack, then by model: "before" the request, "after" it, and
+        "retrained" without the records under the recorded seed.
+    claimed_unlearned
+        By model: the share of forgotten records that the paper's attack does not call members.
+    exposed : list of ExposedRecord
+        The forgotten records that stand out most in the audited model, ten at most.
+    assumed : list of str
+        What the finding rests on.
+    caveats : list of str
+        What may make the finding another one: what sets the audited model apart from all shadow models, test records
+        that were not set aside at `fit`, and earlier audits.
+    environment : dict
+        Where shadow models were trained, as `maxrr.nets.Environment` has it.
+    time : str
+        When the audit ended, in UTC (ISO 8601).
+    seconds : float
+        How long it took.
+    earlier : int
+        How many audits of the same receipt came to a finding before, by this model or in its workspace.
+    """
+
+    receipt: int
+    guarantee: str
+    model_hash: str
+    records: int
+    core_touched: bool
+    finding: Finding
+    attacks: dict[str, dict[str, AttackResult]]
+    claimed_unlearned: dict[str, float]
+    exposed: list[ExposedRecord]
+    assumed: list[str]
+    caveats: list[str]
+    environment: dict[str, Any]
+    time: str
+    seconds: float
+    earlier: int = 0
+
+    def to_json(self) -> str:
+        """The report as JSON.
+
+        Returns
+        -------
+        str
+            All fields, and the finding in words.
+        """
+        said = {"format": FORMAT, "version": VERSION, "words": str(self.finding)} | to_plain(self)
+        return json.dumps(said, indent=2, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "AuditReport":
+        """Read a report that `to_json` wrote.
+
+        Parameters
+        ----------
+        text
+            The JSON.
+
+        Returns
+        -------
+        AuditReport
+            The same report.
+
+        Raises
+        ------
+        ValueError
+            The text is no report of an audit, or one of another version, or it is damaged.
+        """
+        facts = body_of(parse_json(text), FORMAT, VERSION)
+        facts.pop("words", None)
+        try:
+            return from_plain(cls, facts)
+        except ValueError as error:
+            raise ValueError(f"the report is damaged: {error}") from error
+
+    def __str__(self) -> str:
+        found = self.finding
+        said = f"{found}: p = {found.p_value:.3g} by LiRA, {found.rank}; {found.told}"
+        return "\n".join([said, *(f"But {caveat}." for caveat in self.caveats)])

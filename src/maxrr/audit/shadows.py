@@ -19,9 +19,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.audit.attacks import View, margins
+from maxrr.audit.attacks import Floats, View, margins
 from maxrr.audit.case import Case, Ints
-from maxrr.audit.roc import Floats
 from maxrr.data import Dataset
 from maxrr.files import write_atomically
 from maxrr.nets.inputs import chosen_device, device_on

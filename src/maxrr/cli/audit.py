@@ -219,7 +219,7 @@ def check_free(page: Path, receipt: Receipt, model_hash: str) -> None:
 def write(result: AuditReport, page: Path) -> None:
     """The report for programs, and the page for people beside it."""
     from maxrr.files import write_atomically
-    from maxrr.report import audit_page
+    from maxrr.report.audit import audit_page
 
     page.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(page.with_suffix(".json"), result.to_json().encode())  # first: the page can be made of it again
@@ -269,7 +269,7 @@ def draw(file: Path, page: Path) -> None:
     """Draw the page of an audit again, from the JSON that was written beside it."""
     from maxrr.audit import AuditReport
     from maxrr.files import read_regular, write_atomically
-    from maxrr.report import audit_page
+    from maxrr.report.audit import audit_page
 
     outputs.check(page, "the page of an audit", lambda path: outputs.is_page(path, TITLE))
     try:

@@ -67,7 +67,8 @@ def catch_up(
         maxrr catch-up restored/ --from published/ --policy retrain
         maxrr catch-up restored/ --accept-loss "the disk of 3 May is broken, and was not published"
     """
-    from maxrr.evidence import PublicKeys, find_public_keys
+    from maxrr.evidence import PublicKeys
+    from maxrr.evidence.public_keys import find_public_keys
 
     if (newer is None) == (accept_loss is None):
         raise Stop(USAGE, "name the newer copy with --from; if nothing is left of it, say why with --accept-loss")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from maxrr.data import Dataset
     from maxrr.progress import Progress
-    from maxrr.report import RequestStory, Story
+    from maxrr.report.demo import RequestStory, Story
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 
@@ -64,7 +64,7 @@ def happen(folder: Path) -> Story:
     import numpy as np
 
     from maxrr.data import load
-    from maxrr.report import Story, kinds_of
+    from maxrr.report.demo import Story, kinds_of
     from maxrr.unlearning import replay
     from maxrr.workspace import Workspace
 
@@ -123,7 +123,7 @@ def answer(
     workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], retained: Dataset, test: Dataset
 ) -> RequestStory:  # fmt: skip
     """Plan a request, carry it out, and train another model, in memory, on the records that are left."""
-    from maxrr.report import RequestStory
+    from maxrr.report.demo import RequestStory
 
     # Core records are retrained without, so that the bytes can be compared; the cheaper answer is shown beside it.
     before = workspace.model.model_hash_
@@ -175,7 +175,7 @@ def check_free(out: Path) -> None:
 def write(story: Story, out: Path) -> None:
     """The page. Whatever else is in the folder stays."""
     from maxrr.files import write_atomically
-    from maxrr.report import demo_page
+    from maxrr.report.demo import demo_page
 
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "report.html", demo_page(story).encode())

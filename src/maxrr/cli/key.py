@@ -32,10 +32,9 @@ def new(file: PrivateKey = None) -> None:
     """
     from maxrr.evidence import SigningKey, make_key
     from maxrr.evidence.public_keys import default_place, public_place
-    from maxrr.evidence.signing import is_free
 
     place = file or default_place()
-    outputs.check(place, "a private key", lambda path: is_free(path) or SigningKey.load(path))
+    outputs.check(place, "a private key", SigningKey.load)
     made = make_key(place)
     show.facts([
         ("key", made.public.id),
@@ -59,7 +58,8 @@ def present(
         maxrr key show
         maxrr key show --out operator.pub
     """
-    from maxrr.evidence import PublicKeys, find_key, find_public_keys
+    from maxrr.evidence import PublicKeys
+    from maxrr.evidence.public_keys import find_key, find_public_keys
 
     found, keys = find_key(file), find_public_keys(file)
     if found is None or keys is None:
@@ -101,10 +101,9 @@ def rotate(file: PrivateKey = None) -> None:
     place = file or default_place()
     if not place.exists():
         raise Stop(FAILED, f"{place} is not there: make a key with maxrr key new")
-    rotated, former = rotate_key(place)
+    rotated = rotate_key(place)
     show.facts([
         ("key", rotated.public.id),
         ("private", show.near(place)),
         ("public", f"{show.near(public_place(place))}: publish it again"),
-        ("former", f"{show.near(former)}: nothing needs it any more"),
     ])  # fmt: skip

@@ -46,7 +46,7 @@ def beginning(file: Path) -> bytes:
 def is_page(file: Path, title: str) -> bool:
     """Whether there is a page of ours whose title begins so."""
     from maxrr.files import read_regular
-    from maxrr.report import is_report
+    from maxrr.report.page import is_report
 
     text = read_regular(file).decode()
     return is_report(text) and f"<title>{title}" in text

@@ -168,7 +168,7 @@ def dossier_in(file: Path) -> tuple[Dossier, str | None]:
     try:
         if content.lstrip()[:1] == b"{":
             return Dossier.from_bytes(content), None
-        from maxrr.report import dossier_in as text_in
+        from maxrr.report.dossier import dossier_in as text_in
 
         page = content.decode()
         return Dossier.from_bytes(text_in(page)), page
@@ -181,7 +181,7 @@ def dossier_in(file: Path) -> tuple[Dossier, str | None]:
 def same_page(page: str, dossier: Dossier) -> Check:
     """Whether a page is the one that is made of its dossier; not known if another version made it."""
     from maxrr.evidence import Check
-    from maxrr.report import OtherVersion, require_same_page
+    from maxrr.report.dossier import OtherVersion, require_same_page
 
     claim = "The page is, to the letter, the one that maxrr makes of what is inside it."
     try:

@@ -38,7 +38,7 @@ def opened(
     last = Commit.last(folder)
     if last is None:
         overview(folder)  # says what is missing, without waiting for PyTorch
-    from maxrr.evidence import find_key
+    from maxrr.evidence.public_keys import find_key
     from maxrr.workspace import Workspace
 
     network, train = os.environ.get(NETWORK), os.environ.get(TRAIN)

@@ -8,15 +8,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.checks import blocks
 from maxrr.data.fields import fields_of
-
-
-def framed(*parts: bytes) -> bytes:
-    """The parts in a row, so that they can be told apart.
-
-    >>> framed(b"ab", b"") == framed(b"a", b"b")
-    False
-    """
-    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+from maxrr.files.strict_json import framed as framed
 
 
 def identifier_bytes(identifier: int | str | None) -> bytes:

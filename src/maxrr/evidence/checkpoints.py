@@ -36,25 +36,6 @@ def note_key_id(name: str, key: PublicKey) -> bytes:
     return hashlib.sha256(name.encode() + b"\n" + ED25519 + key.raw).digest()[:4]
 
 
-def verifier_key(name: str, key: PublicKey) -> str:
-    """The public key as one line, which the tools of transparency logs take.
-
-    Parameters
-    ----------
-    name : str
-        Under which name the key signs.
-    key : PublicKey
-        The key.
-
-    Returns
-    -------
-    str
-        Name, key id and key, with plus signs between them.
-    """
-    require_name(name)
-    return f"{name}+{note_key_id(name, key).hex()}+{to_base64(ED25519 + key.raw)}"
-
-
 def require_name(name: str) -> None:
     """Refuse what cannot be the name of a key or the origin of a log."""
     if not name or "+" in name or any(sign.isspace() or sign < " " for sign in name):

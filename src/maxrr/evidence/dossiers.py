@@ -4,23 +4,20 @@ Reading is strict, and believes nothing: `Dossier.check` tells what of it holds,
 and why it does not hold.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, Self, TypedDict, TypeVar
+from typing import Annotated, Any, Self, TypedDict, TypeVar
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.envelopes import RECEIPT_TYPE, Envelope, Statement
-from maxrr.evidence.exact_text import Bytes32, canonical_json, read_as, read_json
+from maxrr.evidence.exact_text import Bytes32, Plain, canonical_json, read_as, read_json
 from maxrr.evidence.log import History, Log, compare_logs
 from maxrr.evidence.log_proofs import Inclusion, leaf_hash
-from maxrr.evidence.proofs import Absence, Presence
 from maxrr.evidence.signing import PublicKey
-from maxrr.evidence.sparse_tree import key_of
+from maxrr.evidence.sparse_tree import Absence, Presence, key_of
 from maxrr.files.strict_json import Constraint
 from maxrr.plain_text import count
 
@@ -49,39 +46,14 @@ Text = Annotated[str, Constraint(f"1 to {LONGEST_ID:,} characters", lambda text:
 Layout = Annotated[bytes, Constraint(f"1 to {LONGEST_LAYOUT:,} bytes", lambda data: 0 < len(data) <= LONGEST_LAYOUT)]
 
 
-class _Record(TypedDict):
-    id: dict[str, Integer | Text]
-    salt: Bytes32
-    value: Bytes32
-    before: Any
-    after: Any
-    after_value: NotRequired[Bytes32]
-
-
-class _Log(TypedDict):
-    origin: str
-    checkpoint: str
-    inclusion: Any
-
-
-class _Dossier(TypedDict):
-    type: str
-    envelope: dict[str, Any]
-    subject: Integer | Text | None
-    records: list[Any]
-    record_layout: Layout
-    log: _Log
-    keys: list[str]
-
-
 @dataclass(frozen=True)
-class DossierRecord:
+class DossierRecord(Plain):
     """One record that a request was about, and the proofs of what became of it.
 
     Attributes
     ----------
-    id : int or str
-        The record id.
+    id : dict
+        The record id, as "int" or "str", for programs that have one type of numbers.
     salt : bytes
         The record's salt, which says where it stands in a commitment (`key_of`).
     value : bytes
@@ -94,12 +66,27 @@ class DossierRecord:
         What the commitment after the request says of it, where it was replaced.
     """
 
-    id: int | str
-    salt: bytes
-    value: bytes
+    id: dict[str, Integer | Text]
+    salt: Bytes32
+    value: Bytes32
     before: Presence
     after: Absence | Presence
-    after_value: bytes | None = None
+    after_value: Bytes32 | None = None
+
+    def __post_init__(self) -> None:
+        if [(name, type(said)) for name, said in self.id.items()] not in ([("int", int)], [("str", str)]):
+            raise EvidenceError("a record id is neither an 'int' nor a 'str', or is said to be the other")
+        if isinstance(self.after, Presence) != self.replaced:
+            raise EvidenceError("a record has a proof of the other kind, or no value for it")
+
+    def to_object(self) -> dict[str, Any]:
+        """The record as an object that JSON can say; with an `after_value` only where there is one."""
+        return {name: said for name, said in super().to_object().items() if said is not None}
+
+    @property
+    def name(self) -> int | str:
+        """The record id."""
+        return next(iter(self.id.values()))
 
     @property
     def replaced(self) -> bool:
@@ -109,52 +96,25 @@ class DossierRecord:
     @property
     def identifier(self) -> bytes:
         """The id as it is hashed: 1 and '1' differ."""
-        if isinstance(self.id, int):
-            return b"int:%d" % self.id
-        return b"str:" + self.id.encode("utf-8", "surrogatepass")
+        ((kind, name),) = self.id.items()
+        return f"{kind}:{name}".encode("utf-8", "surrogatepass")
 
-    def to_object(self) -> dict[str, Any]:
-        """The record as an object that JSON can say.
 
-        Returns
-        -------
-        dict
-            Its fields; bytes in hexadecimal digits, `after_value` only where there is one.
-        """
-        said = {
-            "id": {"int": self.id} if isinstance(self.id, int) else {"str": self.id},
-            "salt": self.salt.hex(), "value": self.value.hex(),
-            "before": self.before.to_object(), "after": self.after.to_object(),
-        }  # fmt: skip
-        return said if self.after_value is None else said | {"after_value": self.after_value.hex()}
+class _Log(TypedDict):
+    origin: str
+    checkpoint: str
+    inclusion: Inclusion
 
-    @classmethod
-    def from_object(cls, said: Any) -> Self:
-        """Read a record strictly.
 
-        Parameters
-        ----------
-        said
-            What `to_object` gave.
-
-        Returns
-        -------
-        DossierRecord
-            The record; nothing is proved yet.
-
-        Raises
-        ------
-        EvidenceError
-            It is not of this form.
-        """
-        form = read_as(_Record, said, "a record of the dossier")
-        id_ = _id(form["id"])
-        known = Presence if "after_value" in form else Absence
-        try:
-            before, after = Presence.from_object(form["before"]), known.from_object(form["after"])
-        except ValueError as error:
-            raise EvidenceError(f"a proof of the dossier cannot be read: {error}") from None
-        return cls(id_, form["salt"], form["value"], before, after, form.get("after_value"))
+class _Dossier(TypedDict):
+    type: str
+    operator: Text | None
+    envelope: dict[str, Any]
+    subject: Integer | Text | None
+    records: list[DossierRecord]
+    record_layout: Layout
+    log: _Log
+    keys: list[str]
 
 
 @dataclass(frozen=True)
@@ -163,6 +123,8 @@ class Dossier:
 
     Attributes
     ----------
+    operator : str or None
+        Who answered, and how to reach them, in their own words. It is not signed.
     envelope : Envelope
         The signed receipt.
     subject : int, str or None
@@ -182,6 +144,7 @@ class Dossier:
         the reader has from elsewhere.
     """
 
+    operator: str | None
     envelope: Envelope
     subject: int | str | None
     records: tuple[DossierRecord, ...]
@@ -199,7 +162,7 @@ class Dossier:
         if not 1 <= len(self.keys) <= MOST_KEYS or len(set(self.keys)) < len(self.keys):
             raise EvidenceError(f"a dossier has 1 to {MOST_KEYS} keys, and none twice")
 
-    def check(self, keys: Sequence[PublicKey]) -> list[Check]:
+    def check(self, keys: Sequence[PublicKey]) -> list["Check"]:
         """Check all of it. Needs nothing else: no workspace, no data, no network.
 
         Parameters
@@ -224,6 +187,7 @@ class Dossier:
         """
         return {
             "type": DOSSIER_TYPE,
+            "operator": self.operator,
             "envelope": read_json(self.envelope.to_bytes(), "the envelope"),
             "subject": self.subject,
             "records": [record.to_object() for record in self.records],
@@ -268,9 +232,8 @@ class Dossier:
         form = read_as(_Dossier, said, "the dossier")
         log = form["log"]
         return cls(
-            Envelope.from_bytes(canonical_json(form["envelope"])), form["subject"],
-            tuple(DossierRecord.from_object(each) for each in form["records"][: MOST_RECORDS + 1]),
-            form["record_layout"], log["origin"], log["checkpoint"], Inclusion.from_object(log["inclusion"]),
+            form["operator"], Envelope.from_bytes(canonical_json(form["envelope"])), form["subject"],
+            tuple(form["records"]), form["record_layout"], log["origin"], log["checkpoint"], log["inclusion"],
             tuple(_key(each) for each in form["keys"][: MOST_KEYS + 1]),
         )  # fmt: skip
 
@@ -296,14 +259,6 @@ class Dossier:
         if len(data) > LARGEST_DOSSIER:
             raise EvidenceError("the dossier is too large to be one")
         return cls.from_object(read_json(data, "the dossier"))
-
-
-def _id(said: dict[str, int | str]) -> int | str:
-    """A record id: an object that says of which type it is, for programs that have one type of numbers."""
-    for kind, name in ((int, "int"), (str, "str")):
-        if said.keys() == {name} and isinstance(said[name], kind):
-            return said[name]
-    raise EvidenceError("a record id of the dossier is neither an 'int' nor a 'str', or is said to be the other")
 
 
 def _key(said: str) -> PublicKey:
@@ -368,7 +323,7 @@ class NotLookedAtError(Exception):
     """Something that the claim rests on does not hold."""
 
 
-def check_dossier(dossier: Dossier, keys: Sequence[PublicKey]) -> list[Check]:
+def check_dossier(dossier: Dossier, keys: Sequence[PublicKey]) -> list["Check"]:
     """Every claim about a dossier, checked; see `Dossier.check`."""
     statement: Statement | None = None
     facts: ReceiptFacts | None = None
@@ -387,13 +342,13 @@ def check_dossier(dossier: Dossier, keys: Sequence[PublicKey]) -> list[Check]:
         root = found(facts, "the receipt").commitment_before
         for record in dossier.records:
             if not record.before.verify(root, place_of(record), record.value):
-                raise EvidenceError(f"it is not proved that record {record.id!r} was there")
+                raise EvidenceError(f"it is not proved that record {record.name!r} was there")
 
     def after() -> None:
         root = found(facts, "the receipt").commitment_after
         for record in dossier.records:
             if not is_gone(record, root):
-                raise EvidenceError(f"it is not proved that record {record.id!r} is gone")
+                raise EvidenceError(f"it is not proved that record {record.name!r} is gone")
 
     def signed_checkpoint() -> None:
         nonlocal checkpoint

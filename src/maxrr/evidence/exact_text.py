@@ -3,17 +3,16 @@
 import base64
 import binascii
 import json
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from maxrr.errors import EvidenceError
-from maxrr.files import from_plain, parse_json
+from maxrr.files import from_plain, parse_json, to_plain
 from maxrr.files.strict_json import Constraint
 
 T = TypeVar("T")
 
 Bytes32 = Annotated[bytes, Constraint("64 hexadecimal digits in small letters", lambda data: len(data) == 32)]
 
-_PLAIN = frozenset({str, int, float, bool, type(None)})
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
 )  # fmt: skip
@@ -27,43 +26,24 @@ def canonical_json(value: Any) -> bytes:
     Raises
     ------
     EvidenceError
-        The value has what JSON cannot say or would say differently: NaN, infinity, a name that is no string, half of a
-        surrogate pair, another type.
+        The value has what JSON cannot say: NaN, infinity, half of a surrogate pair, another type.
 
     Examples
     --------
     >>> canonical_json({"b": [1.0, 1e-07], "a": "é"}).decode()
     '{"a":"é","b":[1.0,1e-07]}'
     """
-    _require_plain(value)
     try:
         return _ENCODER.encode(value).encode()
     except UnicodeEncodeError:
         raise EvidenceError("a text has half of a surrogate pair, which UTF-8 cannot say") from None
-    except ValueError:
-        raise EvidenceError("NaN and infinity cannot be said in JSON") from None
+    except (TypeError, ValueError) as error:
+        raise EvidenceError(f"JSON cannot say it: {error}") from None
 
 
 def text_of(value: Any) -> str:
     """The same as text, of a value that is known to be plain."""
     return _ENCODER.encode(value)
-
-
-def _require_plain(value: Any, depth: int = 0) -> None:
-    if depth > 62 and value:  # as `parse_json`, which reads no more than 64 levels
-        raise EvidenceError("the value is nested too deeply")
-    if isinstance(value, dict):
-        for name, one in value.items():
-            if type(name) is not str:
-                raise EvidenceError(f"the names in a JSON object are strings, not {type(name).__name__}")
-            if type(one) not in _PLAIN:
-                _require_plain(one, depth + 1)
-    elif isinstance(value, list):
-        for one in value:
-            if type(one) not in _PLAIN:
-                _require_plain(one, depth + 1)
-    elif type(value) not in _PLAIN:
-        raise EvidenceError(f"JSON has no {type(value).__name__}")
 
 
 def read_json(data: bytes, what: str) -> Any:
@@ -85,6 +65,20 @@ def read_as(form: type[T], said: Any, what: str) -> T:
         return from_plain(form, said)
     except ValueError as error:
         raise EvidenceError(f"{what} is not as it must be: {error}") from None
+
+
+class Plain:
+    """A dataclass that JSON says field by field, with bytes as hexadecimal digits."""
+
+    def to_object(self) -> dict[str, Any]:
+        """The value as an object that JSON can say."""
+        said: dict[str, Any] = to_plain(self)
+        return said
+
+    @classmethod
+    def from_object(cls, said: Any) -> Self:
+        """Read a value strictly."""
+        return read_as(cls, said, f"the {cls.__name__.lower()}")
 
 
 def to_base64(data: bytes) -> str:

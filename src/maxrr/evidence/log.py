@@ -1,6 +1,6 @@
 """A transparency log in a folder of static files, for those who read it: its entries, and proofs about them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
@@ -9,13 +9,12 @@ from maxrr.errors import EvidenceError
 from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT, Checkpoint
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log_proofs import (
-    HASH,
     HEIGHT,
     WIDTH,
     Consistency,
-    Frontier,
     Inclusion,
     Kind,
+    Subtrees,
     Tiles,
     edge_of,
     leaf_hash,
@@ -72,13 +71,8 @@ class Log:
         """
         return cls(folder, Checkpoint.read(read_checkpoint(folder), origin, keys))
 
-    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """The entries, each compared with its hash in the log.
-
-        Parameters
-        ----------
-        start, stop : int
-            From which entry, and before which one; to the last one unless told.
+    def entries(self) -> Iterator[bytes]:
+        """Read the entries, and compare each with its hash in the log.
 
         Yields
         ------
@@ -90,19 +84,12 @@ class Log:
         EvidenceError
             An entry is missing, or is not the one that was appended.
         """
-        stop = self.checkpoint.size if stop is None else stop
-        if not 0 <= start <= stop <= self.checkpoint.size:
-            raise EvidenceError(
-                f"the log has {count(self.checkpoint.size, 'entry', 'entries')}: none from {start} to {stop}"
-            )
-        for bundle in range(start // WIDTH, -(-stop // WIDTH)):
+        for bundle in range(-(-self.checkpoint.size // WIDTH)):
             tiles = Tiles(self.folder, self.checkpoint.size)
-            hashes = tiles.hashes(0, bundle)
-            for index, entry in enumerate(tiles.entries(bundle), WIDTH * bundle):
-                if start <= index < stop:
-                    if leaf_hash(entry) != hashes[index % WIDTH]:
-                        raise EvidenceError(f"entry {index} of the log is not the one that was appended")
-                    yield entry
+            for place, (entry, hashed) in enumerate(zip(tiles.entries(bundle), tiles.hashes(0, bundle), strict=True)):
+                if leaf_hash(entry) != hashed:
+                    raise EvidenceError(f"entry {WIDTH * bundle + place} of the log is not the one that was appended")
+                yield entry
 
     def prove_inclusion(self, index: int) -> Inclusion:
         """The proof that an entry is in the log.
@@ -147,16 +134,14 @@ class Log:
         EvidenceError
             The log never had that size yet, or the files do not give the checkpoint's root.
         """
-        self._require_size(earlier)
+        if not 0 <= earlier <= self.checkpoint.size:
+            held = count(self.checkpoint.size, "entry", "entries")
+            raise EvidenceError(f"the log has {held}, and never had {earlier}")
         tiles = Tiles(self.folder, self.checkpoint.size)
         proof = prove_consistency(earlier, self.checkpoint.size, tiles.subtree)
         root = root_of(0, earlier, tiles.subtree)
         self._require(proof.verify(earlier, root, self.checkpoint.size, self.checkpoint.root))
         return proof
-
-    def _require_size(self, size: int) -> None:
-        if not 0 <= size <= self.checkpoint.size:
-            raise EvidenceError(f"the log has {count(self.checkpoint.size, 'entry', 'entries')}, and never had {size}")
 
     def _require(self, holds: bool) -> None:
         if not holds:
@@ -262,40 +247,31 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
         Names the first thing that is wrong: the checkpoint, a bundle of entries or a tile that is missing or damaged,
         an entry or a hash that does not fit, a root that is not that of the entries.
     """
-    log = Log.open(folder, origin, keys)
-    checkpoint, frontier = log.checkpoint, Frontier()
+    checkpoint = Log.open(folder, origin, keys).checkpoint
     tiles = Tiles(folder, checkpoint.size, exact=True)
-    edges = [list[bytes]() for _ in range(levels(checkpoint.size))]  # the hashes of each level since its last full tile
-    bundle = list[bytes]()
+    subtrees, bundle = Subtrees(), list[bytes]()
     for index in range(-(-checkpoint.size // WIDTH)):
         bundle = tiles.entries(index)
-        for entry in bundle:
-            for height, root in frontier.push(leaf_hash(entry)):
-                level, rest = divmod(height, HEIGHT)
-                if rest == 0:
-                    edges[level].append(root)
-                    if len(edges[level]) == WIDTH:
-                        _require_hashes(tiles, level, edge_of(level, frontier.size) - 1, edges[level])
-                        edges[level] = []
-    for level, edge in enumerate(edges):
-        if edge:
-            _require_hashes(tiles, level, edge_of(level, checkpoint.size), edge)
-    if frontier.root != checkpoint.root:
+        subtrees.extend(map(leaf_hash, bundle))
+    for level in range(levels(checkpoint.size)):
+        hashes = subtrees.rows[HEIGHT * level]
+        for first in range(0, len(hashes), WIDTH):
+            _require_hashes(tiles, level, first // WIDTH, hashes[first : first + WIDTH])
+    if subtrees.root != checkpoint.root:
         raise EvidenceError(
-            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(frontier.root)}, and the "
-            "checkpoint has "
-            f"{to_base64(checkpoint.root)}: entries and tiles were exchanged together"
+            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(subtrees.root)}, and the "
+            f"checkpoint has {to_base64(checkpoint.root)}: entries and tiles were exchanged together"
         )
-    for level, edge in enumerate(edges):
-        _require_earlier(tiles, level, [HASH * width for width in range(len(edge) + 1)], b"".join(edge))
-    ends = [len(pack(bundle[:width])) for width in range(checkpoint.size % WIDTH + 1)]
-    _require_earlier(tiles, "entries", ends, pack(bundle)[: ends[-1]])
+    for level in range(levels(checkpoint.size)):
+        edge = subtrees.rows[HEIGHT * level][WIDTH * edge_of(level, checkpoint.size) :]
+        _require_earlier(tiles, level, edge, b"".join)
+    _require_earlier(tiles, "entries", bundle[: checkpoint.size % WIDTH], pack)
     return checkpoint
 
 
 def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -> None:
     """Refuse a tile whose hashes are not these."""
-    found = Tiles(tiles.folder, tiles.size, exact=True).hashes(level, index)  # not kept: a log may outgrow the memory
+    found = tiles.hashes(level, index)
     for place, (read, computed) in enumerate(zip(found, hashes, strict=True)):
         if read != computed:
             where = WIDTH * index + place
@@ -303,10 +279,9 @@ def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -
             raise EvidenceError(f"{tile_path(level, index, len(hashes))}: hash {place} is not that of {of}")
 
 
-def _require_earlier(tiles: Tiles, kind: Kind, ends: list[int], content: bytes) -> None:
+def _require_earlier(tiles: Tiles, kind: Kind, edge: list[bytes], joined: Callable[[list[bytes]], bytes]) -> None:
     """Refuse a partial tile of an earlier checkpoint that is not the beginning of the one of today."""
-    index = edge_of(kind, tiles.size)
-    for width, end in enumerate(ends[:-1]):
-        path = tiles.folder / tile_path(kind, index, width) if width else None
-        if path is not None and path.exists() and read_regular(path) != content[:end]:
-            raise EvidenceError(f"{tile_path(kind, index, width)} is not the beginning of what the log has become")
+    for width in range(1, len(edge)):
+        name = tile_path(kind, edge_of(kind, tiles.size), width)
+        if (tiles.folder / name).exists() and read_regular(tiles.folder / name) != joined(edge[:width]):
+            raise EvidenceError(f"{name} is not the beginning of what the log has become")

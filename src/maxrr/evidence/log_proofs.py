@@ -5,10 +5,10 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict
+from typing import Literal
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence.exact_text import from_base64, read_as, to_base64
+from maxrr.evidence.exact_text import Bytes32, Plain
 from maxrr.files import read_regular
 from maxrr.plain_text import count
 
@@ -46,60 +46,51 @@ def perfect_root(hashes: Sequence[bytes]) -> bytes:
     return hashes[0]
 
 
-class Frontier:
-    """The perfect subtrees of a tree, from the largest on the left to the smallest: all that appending needs to know.
+class Subtrees:
+    """The roots of all perfect subtrees of a log, by height: all that appending and checking need.
 
     Parameters
     ----------
-    subtrees
-        The height and root of each, as another frontier has them; none for an empty tree.
+    leaves
+        The hashes of the entries.
     """
 
-    def __init__(self, subtrees: Iterable[tuple[int, bytes]] = ()) -> None:
-        self.subtrees = list(subtrees)
+    def __init__(self, leaves: Iterable[bytes] = ()) -> None:
+        self.rows: list[list[bytes]] = [[]]
+        self.extend(leaves)
 
-    @property
-    def size(self) -> int:
-        """The number of leaves."""
-        return sum(1 << height for height, _ in self.subtrees)
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Append the hashes of entries."""
+        for leaf in leaves:
+            height, root = 0, leaf
+            self.rows[0].append(leaf)
+            while len(self.rows[height]) % 2 == 0:
+                root = node_hash(self.rows[height][-2], root)
+                height += 1
+                if height == len(self.rows):
+                    self.rows.append([])
+                self.rows[height].append(root)
+
+    def cut(self, size: int) -> None:
+        """Go back to the log of this size."""
+        for height, row in enumerate(self.rows):
+            del row[size >> height :]
+
+    def get(self, height: int, index: int) -> bytes:
+        """The root of the `index`-th perfect subtree of a height."""
+        return self.rows[height][index]
 
     @property
     def root(self) -> bytes:
-        """The root of the whole tree."""
-        if not self.subtrees:
-            return EMPTY_ROOT
-        _, root = self.subtrees[-1]
-        for _, left in reversed(self.subtrees[:-1]):
-            root = node_hash(left, root)
-        return root
-
-    def push(self, leaf: bytes) -> list[tuple[int, bytes]]:
-        """Append a leaf hash. Returns height and root of every perfect subtree that ends with it, the leaf first."""
-        complete = [(height := 0, root := leaf)]
-        while self.subtrees and self.subtrees[-1][0] == height:
-            _, left = self.subtrees.pop()
-            complete.append((height := height + 1, root := node_hash(left, root)))
-        self.subtrees.append((height, root))
-        return complete
+        """The root of the whole log."""
+        return root_of(0, len(self.rows[0]), self.get)
 
 
 Subtree = Callable[[int, int], bytes]  # the root of the perfect subtree of a height, by its index
 
 
-class _Inclusion(TypedDict):
-    index: int
-    size: int
-    path: list[str]
-
-
-class _Consistency(TypedDict):
-    earlier: int
-    later: int
-    path: list[str]
-
-
 @dataclass(frozen=True)
-class Inclusion:
+class Inclusion(Plain):
     """Proof that an entry is in a log.
 
     Attributes
@@ -114,7 +105,7 @@ class Inclusion:
 
     index: int
     size: int
-    path: tuple[bytes, ...]
+    path: tuple[Bytes32, ...]
 
     def __post_init__(self) -> None:
         _require_sizes(self.index, self.size, self.path)
@@ -153,41 +144,9 @@ class Inclusion:
             position, last = position >> 1, last >> 1
         return last == 0 and hashed == root
 
-    def to_object(self) -> dict[str, Any]:
-        """The proof as an object that JSON can say.
-
-        Returns
-        -------
-        dict
-            Its fields; hashes in Base64.
-        """
-        return {"index": self.index, "size": self.size, "path": [to_base64(one) for one in self.path]}
-
-    @classmethod
-    def from_object(cls, said: Any) -> Self:
-        """Read a proof strictly.
-
-        Parameters
-        ----------
-        said
-            What `to_object` gave.
-
-        Returns
-        -------
-        Inclusion
-            The proof; it is not verified yet.
-
-        Raises
-        ------
-        EvidenceError
-            It is not of this form.
-        """
-        form = read_as(_Inclusion, said, "the inclusion proof")
-        return cls(form["index"], form["size"], _path(form["path"]))
-
 
 @dataclass(frozen=True)
-class Consistency:
+class Consistency(Plain):
     """Proof that a log only grew: the earlier one is the beginning of the later one.
 
     Attributes
@@ -200,7 +159,7 @@ class Consistency:
 
     earlier: int
     later: int
-    path: tuple[bytes, ...]
+    path: tuple[Bytes32, ...]
 
     def __post_init__(self) -> None:
         _require_sizes(self.earlier, self.later, self.path)
@@ -246,16 +205,6 @@ class Consistency:
                 after = node_hash(after, beside)
             position, last = position >> 1, last >> 1
         return last == 0 and before == earlier_root and after == later_root
-
-    def to_object(self) -> dict[str, Any]:
-        """As `Inclusion.to_object`."""
-        return {"earlier": self.earlier, "later": self.later, "path": [to_base64(one) for one in self.path]}
-
-    @classmethod
-    def from_object(cls, said: Any) -> Self:
-        """As `Inclusion.from_object`."""
-        form = read_as(_Consistency, said, "the consistency proof")
-        return cls(form["earlier"], form["later"], _path(form["path"]))
 
 
 def prove_inclusion(index: int, size: int, subtree: Subtree) -> Inclusion:
@@ -309,14 +258,10 @@ def _left_part(count: int) -> int:
 
 
 def _require_sizes(small: int, large: int, path: tuple[bytes, ...]) -> None:
-    if type(small) is not int or type(large) is not int or not 0 <= small <= large < 1 << 63:
+    if not 0 <= small <= large < 1 << 63:
         raise EvidenceError("the proof's numbers are not those of a log")
     if len(path) > large.bit_length() + 1:
         raise EvidenceError("the proof has more hashes than a log of its size can need")
-
-
-def _path(said: list[str]) -> tuple[bytes, ...]:
-    return tuple(from_base64(one, "a hash of the proof", length=32) for one in said)
 
 
 # Where the hashes and entries of a log lie in files, as C2SP's tlog-tiles has it, and how they are read.

@@ -11,7 +11,7 @@ that was killed, are replaced or removed before anything is written beside them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -21,18 +21,16 @@ from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.log import CHECKPOINT, Log, read_checkpoint
 from maxrr.evidence.log_proofs import (
     EMPTY_ROOT,
-    HASH,
     HEIGHT,
     LONGEST_ENTRY,
     WIDTH,
-    Frontier,
     Kind,
+    Subtrees,
     Tiles,
     edge_of,
     leaf_hash,
     levels,
     pack,
-    perfect_root,
     tile_path,
     width_of,
 )
@@ -64,14 +62,13 @@ class LogWriter:
 
     def __init__(self, folder: str | Path, checkpoint: Checkpoint, key: SigningKey) -> None:
         self.folder, self.checkpoint, self.key = Path(folder), checkpoint, key
-        tiles = Tiles(folder, checkpoint.size)
-        self._edges = [bytearray().join(_edge(tiles, level)) for level in range(levels(checkpoint.size))]
-        self._frontier = Frontier(_perfect_subtrees(tiles))
-        last = checkpoint.size // WIDTH
-        entries = tiles.entries(last) if checkpoint.size % WIDTH else []
-        if self._frontier.root != checkpoint.root or [leaf_hash(entry) for entry in entries] != _edge(tiles, 0):
+        tiles, full = Tiles(folder, checkpoint.size), checkpoint.size // WIDTH
+        self._last = tiles.entries(full) if checkpoint.size % WIDTH else []  # the entries that are in no full bundle
+        bundles = range(-(-checkpoint.size // WIDTH))
+        self._subtrees = Subtrees(leaf for index in bundles for leaf in tiles.hashes(0, index))
+        same = [*map(leaf_hash, self._last)] == self._subtrees.rows[0][full * WIDTH :]
+        if self._subtrees.root != checkpoint.root or not same:
             raise EvidenceError(f"the tiles in {folder} do not give the root of its checkpoint: check the log")
-        self._bundle = bytearray(pack(entries))
         self._settled = {self.folder}  # folders that are on the disk, with nothing that an interrupted append left
         kinds: list[Kind] = ["entries", *range(levels(checkpoint.size))]
         _remove_superseded(self.folder, [(kind, edge_of(kind, checkpoint.size) - 1) for kind in kinds])
@@ -170,17 +167,19 @@ class LogWriter:
             raise EvidenceError(f"the log in {self.folder} is not as it was left: open it again")
         if not entries:
             return self.checkpoint
-        frontier, bundle = Frontier(self._frontier.subtrees), self._bundle.copy()
-        edges = [edge.copy() for edge in self._edges]
-        tiles = list(_grow(frontier, edges, bundle, self.checkpoint.size, entries))
-        checkpoint = Checkpoint.sign(
-            self.checkpoint.origin, self.checkpoint.size + len(entries), frontier.root, self.key
-        )
-        settled, self._settled = self._settled, {self.folder}  # whoever is interrupted looks again what is there
-        settled |= self._write(tiles, settled)
-        write_atomically(self.folder / CHECKPOINT, checkpoint.to_bytes())
-        self._settled = settled
-        self.checkpoint, self._frontier, self._edges, self._bundle = checkpoint, frontier, edges, bundle
+        before, last = self.checkpoint.size, self._last + entries
+        self._subtrees.extend(map(leaf_hash, entries))
+        try:
+            tiles = _tiles(self._subtrees, before, last)
+            size, root = before + len(entries), self._subtrees.root
+            checkpoint = Checkpoint.sign(self.checkpoint.origin, size, root, self.key)
+            settled, self._settled = self._settled, {self.folder}  # whoever is interrupted looks again what is there
+            settled |= self._write(tiles, settled)
+            write_atomically(self.folder / CHECKPOINT, checkpoint.to_bytes())
+        except BaseException:
+            self._subtrees.cut(before)
+            raise
+        self._settled, self.checkpoint, self._last = settled, checkpoint, last[len(last) - size % WIDTH :]
         _remove_superseded(self.folder, [(kind, index) for kind, index, width, _ in tiles if width == WIDTH])
         return checkpoint
 
@@ -222,12 +221,12 @@ def restore_log(folder: str | Path, checkpoint: Checkpoint, entries: Sequence[by
     EvidenceError
         The entries do not give the checkpoint's root.
     """
-    folder, frontier = Path(folder), Frontier()
-    tiles = list(_grow(frontier, [], bytearray(), 0, entries[: checkpoint.size]))
-    if frontier.root != checkpoint.root:
+    folder, entries = Path(folder), entries[: checkpoint.size]
+    subtrees = Subtrees(map(leaf_hash, entries))
+    if subtrees.root != checkpoint.root:
         raise EvidenceError("the entries do not give the root of the checkpoint")
     folder.mkdir()
-    for kind, index, width, data in tiles:
+    for kind, index, width, data in _tiles(subtrees, 0, entries):
         path = folder / tile_path(kind, index, width)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, data)
@@ -251,45 +250,15 @@ def _remove_partials(folder: Path, beyond: int) -> None:
             file.unlink()
 
 
-def _grow(
-    frontier: Frontier, edges: list[bytearray], bundle: bytearray, size: int, entries: Sequence[bytes]
-) -> Iterator[Tile]:  # fmt: skip
-    """Append entries to the right edge of a log of this size; gives every tile to write, the left ones first."""
-    before = size
-    for entry in entries:
-        size += 1
-        bundle += pack([entry])
-        for height, root in frontier.push(leaf_hash(entry)):
-            level, rest = divmod(height, HEIGHT)
-            if rest:
-                continue
-            if level == len(edges):
-                edges.append(bytearray())
-            edges[level] += root
-            if len(edges[level]) == HASH * WIDTH:
-                yield level, edge_of(level, size) - 1, WIDTH, bytes(edges[level])
-                edges[level].clear()
-        if size % WIDTH == 0:
-            yield "entries", edge_of("entries", size) - 1, WIDTH, bytes(bundle)
-            bundle.clear()
-    if size % WIDTH:
-        yield "entries", edge_of("entries", size), size % WIDTH, bytes(bundle)
-    for level, edge in enumerate(edges):
-        if edge and size >> HEIGHT * level != before >> HEIGHT * level:
-            yield level, edge_of(level, size), len(edge) // HASH, bytes(edge)
-
-
-def _edge(tiles: Tiles, level: int) -> list[bytes]:
-    """The hashes of a level that are in no full tile yet."""
-    last = edge_of(level, tiles.size)
-    return tiles.hashes(level, last) if width_of(level, last, tiles.size) else []
-
-
-def _perfect_subtrees(tiles: Tiles) -> Iterator[tuple[int, bytes]]:
-    """Height and root of the perfect subtrees of a log, the largest first."""
-    for level in reversed(range(levels(tiles.size))):
-        hashes = _edge(tiles, level)
-        for bit in reversed(range(HEIGHT)):
-            if len(hashes) >= 1 << bit:
-                yield HEIGHT * level + bit, perfect_root(hashes[: 1 << bit])
-                hashes = hashes[1 << bit :]
+def _tiles(subtrees: Subtrees, before: int, last: Sequence[bytes]) -> list[Tile]:
+    """The tiles to write since a log had this size; `last` are its entries after the last full bundle of that time."""
+    found, first = list[Tile](), before - before % WIDTH
+    for start in range(0, len(last), WIDTH):
+        part = last[start : start + WIDTH]
+        found.append(("entries", (first + start) // WIDTH, len(part), pack(part)))
+    for level, hashes in enumerate(subtrees.rows[::HEIGHT]):
+        for index in range(edge_of(level, before), -(-len(hashes) // WIDTH)):
+            tile = hashes[WIDTH * index : WIDTH * (index + 1)]
+            if len(hashes) > before >> HEIGHT * level:
+                found.append((level, index, len(tile), b"".join(tile)))
+    return found

@@ -12,7 +12,7 @@ from typing import Self, TypedDict
 from maxrr.errors import EvidenceError
 from maxrr.evidence.envelopes import Envelope, Statement, Subject
 from maxrr.evidence.exact_text import read_as
-from maxrr.evidence.signing import ENVIRONMENT, PublicKey, SigningKey, is_free
+from maxrr.evidence.signing import ENVIRONMENT, PublicKey, SigningKey
 from maxrr.files import flush_folder, read_regular, write_atomically
 from maxrr.files.atomic import remove_unfinished
 
@@ -319,11 +319,11 @@ def make_key(path: str | Path) -> SigningKey:
     path, public = Path(path), public_place(path)
     if path == public:
         raise EvidenceError(f"{path} is a name for a public key: name the file of the private key otherwise")
-    if not is_free(public):
-        there = public if is_free(path) else path
+    if os.path.lexists(public):
+        there = path if os.path.lexists(path) else public
         raise EvidenceError(f"{there} is there already, and a key is never written over: choose another name")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if is_free(path):
+    if not os.path.lexists(path):
         key = SigningKey.generate()
         key.save(path)
     else:
@@ -335,11 +335,11 @@ def make_key(path: str | Path) -> SigningKey:
     return key
 
 
-def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
+def rotate_key(path: str | Path) -> SigningKey:
     """Put a new key in the place of one, which says that the new one succeeds it.
 
-    What the former key signed stays valid: its public key stays in the public file. An interrupted rotation is finished
-    by the next one, with a warning.
+    What the former key signed stays valid: its public key stays in the public file. Nothing needs the former private
+    key any more. An interrupted rotation is finished by the next one, with a warning.
 
     Parameters
     ----------
@@ -348,40 +348,33 @@ def rotate_key(path: str | Path) -> tuple[SigningKey, Path]:
 
     Returns
     -------
-    key : SigningKey
+    SigningKey
         The new key, which is in the file now.
-    former : Path
-        Where the former private key is kept. Nothing needs it any more.
 
     Raises
     ------
     EvidenceError
-        The file is no private key, or a file beside it, public or kept, is of another key.
+        The file is no private key, or the public file beside it is of another key.
     """
     path = Path(path)
     if path.is_symlink():
         raise EvidenceError(f"{path} is a link, and a new key would take its place: name the file itself")
     former = SigningKey.load(path)
     coming = path.with_name(f"{path.name}.next")
-    kept = path.with_name(f"{path.stem}-{former.public.id[:16]}{path.suffix}")
-    for each in (path, public_place(path), coming, kept):
+    for each in (path, public_place(path), coming):
         remove_unfinished(each)
     public = _beside(path, former)
-    if is_free(coming):
+    if not coming.exists():
         SigningKey.generate().save(coming)
     else:
         warnings.warn(f"{coming} was there, of a rotation that was interrupted: it is finished now", stacklevel=2)
     new = SigningKey.load(coming)
-    if is_free(kept):
-        former.save(kept)
-    elif SigningKey.load(kept).public != former.public:
-        raise EvidenceError(f"{kept} is another key than {path}, which is to be kept there: move it away")
     if public.newest != new.public:
         public = public.succeeded_by(new.public, former, datetime.now(UTC).isoformat(timespec="seconds"))
         public.save(public_place(path))
     os.replace(coming, path)
     flush_folder(path.parent)
-    return new, kept
+    return new
 
 
 def _beside(path: Path, key: SigningKey) -> PublicKeys:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from maxrr.errors import EvidenceError
-from maxrr.files import open_regular, read_regular, write_atomically
+from maxrr.files import open_regular, write_atomically
 from maxrr.files.atomic import remove_unfinished
 
 ENVIRONMENT = "MAXRR_SIGNING_KEY"
@@ -55,29 +55,6 @@ class PublicKey:
             raise EvidenceError("this is an Ed25519 public key that no private key gives")
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a public key from a PEM file.
-
-        Parameters
-        ----------
-        path
-            The file.
-
-        Returns
-        -------
-        PublicKey
-            The key.
-
-        Raises
-        ------
-        EvidenceError
-            The file holds no Ed25519 public key.
-        OSError
-            The file cannot be read.
-        """
-        return cls.from_pem(read_regular(path, LARGEST), str(path))
-
-    @classmethod
     def from_pem(cls, pem: bytes, where: str = "this") -> Self:
         """Read a public key from a PEM text.
 
@@ -105,16 +82,6 @@ class PublicKey:
         if not isinstance(key, Ed25519PublicKey):
             raise EvidenceError(f"{where} is no Ed25519 public key in PEM")
         return cls(key.public_bytes_raw())
-
-    def save(self, path: str | Path) -> None:
-        """Write the key to a PEM file that anybody may read.
-
-        Parameters
-        ----------
-        path
-            The file. One that is there is replaced.
-        """
-        write_atomically(path, self.pem)
 
     @property
     def pem(self) -> bytes:
@@ -238,8 +205,6 @@ class SigningKey:
             There is something at this path: a key is never written over. An empty file holds none.
         """
         remove_unfinished(path)
-        if os.path.lexists(path) and is_free(path):  # an empty file
-            Path(path).unlink(missing_ok=True)
         pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:
             write_atomically(path, pem, private=True, new=True)
@@ -273,11 +238,6 @@ class SigningKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a private key is not copied: save it to a file of its own")
-
-
-def is_free(path: str | Path) -> bool:
-    """Whether a key can be written here: nothing is there, or an empty file, as earlier versions left when killed."""
-    return not os.path.lexists(path) or (stat.S_ISREG((found := os.lstat(path)).st_mode) and found.st_size == 0)
 
 
 def require_signing_key(given: object) -> None:

@@ -1,14 +1,143 @@
-"""The commitment to a set of records: a sparse Merkle tree, kept so that a change costs a few dozen hashes."""
+"""The commitment to a set of records: a sparse Merkle tree, kept so that a change costs a few dozen hashes, and short
+evidence that a record is in it, or absent: checked with nothing but the root.
+"""
 
-import hashlib
 import hmac
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from maxrr.evidence.proofs import EMPTY, LEAF, NODE, SIZE, Absence, Presence, bit, check_size
+from maxrr.errors import EvidenceError
+from maxrr.evidence.exact_text import Bytes32, Plain
+from maxrr.files.strict_json import framed
+
+# How records and subtrees of a commitment are hashed, and how keys are read bit by bit: the rule, and why it is this
+# one, is in docs/evidence.md.
+
+SIZE = 32  # bytes of a key, a value and a hash
+DEEPEST = 8 * SIZE  # two keys that differ in the last bit only part here
+EMPTY = bytes(SIZE)  # a subtree without records
+LEAF, NODE = b"\x00", b"\x01"
+
+
+def leaf_hash(key: bytes, value: bytes) -> bytes:
+    """The hash of a subtree with one record, however deep it starts."""
+    return sha256(LEAF + key + value).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """The hash of a subtree with several records, from those of its halves."""
+    return sha256(NODE + left + right).digest()
+
+
+def bit(key: bytes, depth: int) -> int:
+    """Whether a key goes left (0) or right (1) below this depth: its bits, the most significant first.
+
+    >>> [bit(b"\\xa0", depth) for depth in range(4)]
+    [1, 0, 1, 0]
+    """
+    return key[depth >> 3] >> (7 - (depth & 7)) & 1
+
+
+def shared_bits(one: bytes, other: bytes) -> int:
+    """How many bits two keys of the same length have in common before they first differ.
+
+    >>> shared_bits(b"\\xa0", b"\\xb0")
+    3
+    """
+    return 8 * len(one) - (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).bit_length()
+
+
+def check_size(what: str, given: object) -> None:
+    """Keys, values and hashes are 32 bytes, and bytes: a hexadecimal text of one would be another key."""
+    if not isinstance(given, bytes) or len(given) != SIZE:
+        found = f"{len(given)} bytes" if isinstance(given, bytes) else type(given).__name__
+        raise ValueError(f"{what} is {SIZE} bytes, and this is {found}")
+
+
+# Short evidence that a record is in a commitment, or that it is absent. The hashes beside the way from the root to
+# where the record stands, or would stand, are its siblings. Of each statement about a commitment there is one proof.
+
+
+@dataclass(frozen=True, slots=True)
+class Presence(Plain):
+    """That a record is in a commitment, with this value.
+
+    Attributes
+    ----------
+    siblings : tuple of bytes
+        The hashes beside the way to the record, from the root down.
+    """
+
+    siblings: tuple[Bytes32, ...]
+
+    def __post_init__(self) -> None:
+        _check_siblings(self.siblings, DEEPEST)
+
+    def verify(self, root: bytes, key: bytes, value: bytes) -> bool:
+        """Whether this proves that the record with this key and value is in the commitment with this root."""
+        check_size("a root", root)
+        check_size("a key", key)
+        check_size("a value", value)
+        return _root_above(leaf_hash(key, value), key, self.siblings) == root
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A record at the end of a way."""
+
+    key: Bytes32
+    value: Bytes32
+
+
+@dataclass(frozen=True, slots=True)
+class Absence(Plain):
+    """That no record with a certain key is in a commitment.
+
+    Attributes
+    ----------
+    siblings : tuple of bytes
+        The hashes beside the way to where the record would stand, from the root down.
+    other : Leaf or None
+        The record that stands at the end of the way; None if there is none.
+    """
+
+    siblings: tuple[Bytes32, ...]
+    other: Leaf | None
+
+    def __post_init__(self) -> None:
+        # Beside an empty place stand several records, which part further down; so do the keys of two records.
+        _check_siblings(self.siblings, DEEPEST - 1)
+
+    def verify(self, root: bytes, key: bytes) -> bool:
+        """Whether this proves that the commitment with this root has no record with this key."""
+        check_size("a root", root)
+        check_size("a key", key)
+        if self.other is None:
+            return _root_above(EMPTY, key, self.siblings) == root
+        shared = shared_bits(key, self.other.key)
+        if not len(self.siblings) <= shared < DEEPEST:
+            return False  # the other one does not stand in this place, or is the record itself
+        return _root_above(leaf_hash(self.other.key, self.other.value), key, self.siblings) == root
+
+
+def _root_above(place: bytes, key: bytes, siblings: tuple[bytes, ...]) -> bytes:
+    """The root of a tree in which this hash stands in the place of a key, beside these siblings."""
+    for depth in reversed(range(len(siblings))):
+        beside = siblings[depth]
+        place = node_hash(beside, place) if bit(key, depth) else node_hash(place, beside)
+    return place
+
+
+def _check_siblings(siblings: tuple[bytes, ...], most: int) -> None:
+    if len(siblings) > most:
+        raise EvidenceError(f"a proof of this kind has at most {most} siblings, and this one has {len(siblings)}")
+    if siblings and siblings[-1] == EMPTY:
+        raise EvidenceError("the last sibling is empty: what stands beside it would stand further up")
+
 
 # Where a record stands in a commitment, and as what: its key and its value, under a salt of its own.
 #
@@ -19,15 +148,10 @@ from maxrr.evidence.proofs import EMPTY, LEAF, NODE, SIZE, Absence, Presence, bi
 LEAST = 32  # bytes of a secret
 
 
-def _framed(*parts: bytes) -> bytes:
-    """The parts in a row, each after its length, so that no two lists of parts are the same bytes."""
-    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-
-
 _LENGTH = SIZE.to_bytes(8, "little")  # before a salt and before a hash
-_SALT = _framed(b"maxrr/commitment/v1/salt")  # how what is hashed begins
-_KEY = _framed(b"maxrr/commitment/v1/key") + _LENGTH
-_VALUE = _framed(b"maxrr/commitment/v1/value") + _LENGTH
+_SALT = framed(b"maxrr/commitment/v1/salt")  # how what is hashed begins
+_KEY = framed(b"maxrr/commitment/v1/key") + _LENGTH
+_VALUE = framed(b"maxrr/commitment/v1/value") + _LENGTH
 
 
 def salt_of(secret: bytes, identifier: bytes) -> bytes:
@@ -81,7 +205,7 @@ def key_of(salt: bytes, identifier: bytes) -> bytes:
     '2b57686743db6d93'
     """
     check_size("a salt", salt)
-    return hashlib.sha256(_KEY + salt + len(identifier).to_bytes(8, "little") + identifier).digest()
+    return sha256(_KEY + salt + len(identifier).to_bytes(8, "little") + identifier).digest()
 
 
 def value_of(salt: bytes, record_hash: bytes) -> bytes:
@@ -109,7 +233,7 @@ def value_of(salt: bytes, record_hash: bytes) -> bytes:
     """
     check_size("a salt", salt)
     check_size("the hash of a record", record_hash)
-    return hashlib.sha256(_VALUE + salt + _LENGTH + record_hash).digest()
+    return sha256(_VALUE + salt + _LENGTH + record_hash).digest()
 
 
 # A few records that stand next to each other in a commitment: rows of key and value, in order of the keys.
@@ -197,9 +321,6 @@ class View(ABC):
         rows = rows_of(self._bucket(self._number_of(key)))
         return next((row[SIZE:] for row in rows if row.startswith(key)), None)
 
-    def __contains__(self, key: bytes) -> bool:
-        return self.get(key) is not None
-
     def presence(self, key: bytes) -> Presence:
         """Prove that a record is there.
 
@@ -243,10 +364,10 @@ class View(ABC):
         """
         siblings, row = self._way_to(key)
         if row is None:
-            return Absence(siblings)
+            return Absence(siblings, None)
         if row.startswith(key):
             raise KeyError(f"a record has the key {key.hex()}, so that nobody can prove its absence")
-        return Absence(siblings, (row[:SIZE], row[SIZE:]))
+        return Absence(siblings, Leaf(row[:SIZE], row[SIZE:]))
 
     def _number_of(self, key: bytes) -> int:
         return int.from_bytes(key[:8], "big") >> (64 - self._bits)
@@ -314,17 +435,12 @@ class Change(View):
             rows = rows_of(bucket)
             self._records += len(rows) - len(tree._bucket(number)) // ROW
             hashes[(1 << self._bits) + number] = subtree_hash(rows, self._bits)
-        kept = tree._hash_at
         places = list(hashes)
         for place in places:  # it grows: the places of each level come after all those of the level below
             above = place >> 1
             if above and above not in hashes:
-                found, beside = hashes[place], hashes.get(place ^ 1) or kept(place ^ 1)
-                if found == EMPTY or beside == EMPTY:
-                    left, right = (beside, found) if place & 1 else (found, beside)
-                    hashes[above] = self._joined(above, left, right)
-                else:  # as `_joined` would, without the call
-                    hashes[above] = sha256(NODE + beside + found if place & 1 else NODE + found + beside).digest()
+                found, beside = hashes[place], self._hash_at(place ^ 1)
+                hashes[above] = self._joined(above, *((beside, found) if place & 1 else (found, beside)))
                 places.append(above)
         self._root = self._hash_at(1)
 
@@ -419,7 +535,18 @@ class Tree(View):
             check_size("a value", value)
             rows.append(key + value)
         rows.sort()
-        self._fill(rows, len(rows))
+        for row, following in pairwise(rows):
+            if row[:SIZE] == following[:SIZE]:
+                raise ValueError(f"two records have the key {row[:SIZE].hex()}")
+        self._state, self._records = 0, len(rows)
+        self._bits = bits = max((len(rows) - 1).bit_length() - 1, 0)  # between one and two records a bucket
+        self._hashes, self._buckets = bytearray(2 * SIZE << bits), [b""] * (1 << bits)
+        for number, group in groupby(rows, self._number_of):
+            inside = list(group)
+            self._buckets[number] = b"".join(inside)
+            self._keep((1 << bits) + number, subtree_hash(inside, bits))
+        for place in reversed(range(1, 1 << bits)):
+            self._keep(place, self._joined(place, self._hash_at(2 * place), self._hash_at(2 * place + 1)))
 
     def __len__(self) -> int:
         return self._records
@@ -508,24 +635,6 @@ class Tree(View):
             self._bits, self._hashes, self._buckets = grown._bits, grown._hashes, grown._buckets
         self._state += 1
 
-    def _fill(self, rows: Iterable[bytes], records: int) -> None:
-        """Build everything, from rows in order."""
-        self._state, self._records = 0, records
-        self._bits = bits = max((records - 1).bit_length() - 1, 0)  # between one and two records a bucket
-        self._hashes, self._buckets = bytearray(2 * SIZE << bits), [b""] * (1 << bits)
-        for number, group in groupby(_ascending(rows), self._number_of):
-            inside = list(group)
-            self._buckets[number] = b"".join(inside)
-            self._keep((1 << bits) + number, subtree_hash(inside, bits))
-        hashes = self._hashes
-        for place in reversed(range(1, 1 << bits)):
-            pair = hashes[2 * SIZE * place : 2 * SIZE * (place + 1)]
-            left, right = bytes(pair[:SIZE]), bytes(pair[SIZE:])
-            if left == EMPTY or right == EMPTY:
-                self._keep(place, self._joined(place, left, right))
-            else:  # as `_joined` would, without the call
-                hashes[SIZE * place : SIZE * (place + 1)] = sha256(NODE + pair).digest()
-
     def _keep(self, place: int, found: bytes) -> None:
         self._hashes[SIZE * place : SIZE * (place + 1)] = found
 
@@ -535,14 +644,3 @@ class Tree(View):
 
     def _bucket(self, number: int) -> bytes:
         return self._buckets[number]
-
-
-def _ascending(rows: Iterable[bytes]) -> Iterator[bytes]:
-    """The rows, if the keys ascend."""
-    before = b""
-    for row in rows:
-        key = row[:SIZE]
-        if key <= before:
-            raise ValueError(f"the key {key.hex()} comes after {before.hex()}: keys ascend, and no two are the same")
-        before = key
-        yield row

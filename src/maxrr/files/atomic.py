@@ -171,13 +171,6 @@ def overwrite(path: str | Path) -> None:
 
 
 FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISSOCK, "a socket"),
-)
 
 
 def open_regular(path: str | Path) -> BinaryIO:
@@ -200,24 +193,13 @@ def open_regular(path: str | Path) -> BinaryIO:
     OSError
         There is no file, it may not be read, or it is a folder, pipe, device or socket; the message names it.
     """
-    try:
-        descriptor = os.open(path, FLAGS)
-    except ValueError:  # a NUL in the name
-        raise OSError(errno.EINVAL, "Is no name that a file can have", str(path)) from None
-    except OSError as error:
-        if error.errno == errno.ENXIO:  # what opening a socket says
-            raise OSError(errno.EINVAL, "Is a socket, not a file", str(path)) from None
-        raise
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            kind = next((name for test, name in KINDS if test(mode)), "something else")
-            number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-            raise OSError(number, f"Is {kind}, not a file", str(path))
+    descriptor = os.open(path, FLAGS)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
+    os.close(descriptor)
+    what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, f"Is {what}, not a file", str(path))
 
 
 def read_regular(path: str | Path, most: int | None = None) -> bytes:

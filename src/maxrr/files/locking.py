@@ -1,4 +1,4 @@
-"""Locks: one process at a time works in a folder, or several only read it."""
+"""Locks: one process at a time works in a folder."""
 
 import errno
 import os
@@ -27,8 +27,6 @@ class Lock:
     ----------
     path
         The file that is locked. It is created if it does not exist.
-    shared : bool
-        Whether others may hold the lock at the same time, if they share it as well.
     wait : float
         Seconds to wait for those who hold it.
     of_process : bool
@@ -43,11 +41,8 @@ class Lock:
         The path is not a regular file.
     """
 
-    def __init__(
-        self, path: str | Path, *, shared: bool = False, wait: float = 0.0, of_process: bool = False
-    ) -> None:  # fmt: skip
-        flags = os.O_RDONLY if shared and Path(path).exists() else os.O_RDWR | os.O_CREAT
-        descriptor = os.open(path, flags | PLAIN, 0o600)
+    def __init__(self, path: str | Path, *, wait: float = 0.0, of_process: bool = False) -> None:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | PLAIN, 0o600)
         self.release = weakref.finalize(self, let_go, descriptor, of_process)
         HELD.add(self)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -55,11 +50,10 @@ class Lock:
             raise OSError(errno.EINVAL, "Is not a file", str(path))
         if fcntl is None:
             return
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         until = time.monotonic() + wait
         while True:
             try:
-                (fcntl.lockf if of_process else fcntl.flock)(descriptor, kind | fcntl.LOCK_NB)
+                (fcntl.lockf if of_process else fcntl.flock)(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
                 if time.monotonic() >= until:

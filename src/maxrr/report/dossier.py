@@ -13,8 +13,9 @@ from itertools import zip_longest
 from markupsafe import Markup
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Dossier, Statement
+from maxrr.evidence import Dossier
 from maxrr.evidence.dossiers import CLAIMS
+from maxrr.evidence.envelopes import Statement
 from maxrr.plain_text import STEERING, tame
 from maxrr.report.page import environment, render
 from maxrr.report.words import day
@@ -59,6 +60,7 @@ def dossier_page(dossier: Dossier) -> str:
         __package__,
         "dossier.html.jinja",
         dossier=dossier,
+        operator=None if dossier.operator is None else tame(dossier.operator),
         json=Markup(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", dossier.to_bytes().decode())),
         receipt=receipt,
         statement=dossier.envelope.payload.decode(),
@@ -67,7 +69,7 @@ def dossier_page(dossier: Dossier) -> str:
         conditions=[tame(condition) for condition in receipt.conditions],
         depending=depending,
         subject=None if dossier.subject is None else tame(str(dossier.subject)),
-        ids=[tame(str(record.id)) for record in dossier.records[:SHOWN]],
+        ids=[tame(str(record.name)) for record in dossier.records[:SHOWN]],
         claims=CLAIMS,
         script=script,
         script_hash=policy_hash(script),

@@ -7,11 +7,10 @@ while it is written again finds the model before or the one after. Nothing is un
 import hashlib
 import json
 import re
-import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -171,11 +170,10 @@ def check_free(folder: str | Path) -> None:
         facts_in(place / NAME)
 
 
-def write(folder: str | Path, form: str, content: bytes, facts: Callable[[str, str], Facts]) -> int:
-    """Put a model into a folder, in the place of one that is there; the size of it all.
+def write(folder: str | Path, content: bytes, facts: Facts) -> int:
+    """Put a model into a folder, in the place of one that is there, and say how large it all is.
 
-    `facts` is told the name and hash of the file with the numbers, and says the rest. What was there is overwritten,
-    because it may know records that were forgotten since.
+    `facts` say everything but the file, which is named after its content.
     """
     place = Path(folder)
     check_free(place)
@@ -183,8 +181,8 @@ def write(folder: str | Path, form: str, content: bytes, facts: Callable[[str, s
     lock = Lock(place / LOCK, wait=PATIENCE)  # keeps out others who write, not those who read
     try:
         sha256 = hashlib.sha256(content).hexdigest()
-        file = f"model-{sha256[:16]}.{ENDINGS[form]}"
-        text = facts(file, sha256).to_json().encode()
+        file = f"model-{sha256[:16]}.{ENDINGS[facts.form]}"
+        text = replace(facts, file=file, sha256=sha256).to_json().encode()
         write_atomically(place / file, content)
         write_atomically(place / NAME, text)
         leftovers = [path for path in place.iterdir() if OURS.fullmatch(path.name) and path.name != file]
@@ -197,8 +195,3 @@ def write(folder: str | Path, form: str, content: bytes, facts: Callable[[str, s
     finally:
         lock.release()
     return len(content) + len(text)
-
-
-def new_export() -> str:
-    """The name of an export that no workspace knows of."""
-    return secrets.token_hex(16)

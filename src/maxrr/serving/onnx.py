@@ -1,9 +1,6 @@
-"""A model as one ONNX file: extractor, heads and probabilities in one graph, for programs without Python.
+"""A model as one ONNX graph: extractor, heads and probabilities, for programs without Python.
 
-The graph takes records as `fit` had them, any number at a time, and pixels in bytes are scaled inside. Before the file
-is written, onnxruntime computes it on some records, and what comes out is compared with the model.
-
-A file is a copy: later requests do not reach it. The hash in it says which model it was made from.
+The graph takes records as `fit` had them, any number at a time, and pixels in bytes are scaled inside.
 """
 
 import copy
@@ -12,71 +9,18 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maxrr.data import Dataset
-from maxrr.files import write_atomically
 from maxrr.nets.inputs import as_tensors, call, ready
 from maxrr.nets.networks import Extractor
-from maxrr.serving.folders import ONNX
-from maxrr.serving.origin import Exported, Origin, compare, probes_of, reason
-from maxrr.serving.runtimes import INPUT, OUTPUTS, fed, input_names
+from maxrr.serving.runtimes import INPUT, OUTPUTS, input_names
 from maxrr.svm.calibration import LARGEST_SCORE
-from maxrr.unlearning import MaxRR
-from maxrr.unlearning.given_records import Inputs
 from maxrr.unlearning.state import Fitted
-from maxrr.workspace import Workspace
 
 CLASSES, MODEL_HASH = "maxrr.classes", "maxrr.model_hash"  # what the file says of itself
-BATCH = 256  # records that onnxruntime gets at a time
-
-
-def export_onnx(
-    model: MaxRR | Workspace, path: str | Path, records: Dataset | Inputs | None = None
-) -> Exported:  # fmt: skip
-    """Write a fitted model as an ONNX file.
-
-    The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Where these have several
-    inputs, the graph does, too: under the names of the network's arguments, or `records_0`, `records_1` and so on
-    where it takes them by place. Its outputs are `scores`, as of `decision_function`; `probabilities` (n, classes), as
-    of `predict_proba`; and `label` (n), an index into the class names. The metadata holds the names in JSON as
-    `maxrr.classes`, and `maxrr.model_hash`.
-
-    Parameters
-    ----------
-    model : MaxRR or Workspace
-        The fitted model, or the workspace that it lives in, which then notes the export: `Workspace.exports`.
-    path : str or Path
-        The file. One that is there is replaced in one step, and only after the comparison.
-    records : Dataset or array, optional
-        What to compare on. Without them some are made up.
-
-    Returns
-    -------
-    Exported
-        The file, and how near it is to the model.
-
-    Raises
-    ------
-    ValueError
-        A package is missing, the network cannot be written as a graph, or the graph computes something else.
-    """
-    check_installed()
-    origin = Origin.of(model)
-    probes, features = probes_of(origin.fitted, records)
-    content, opset = write_graph(origin.fitted)
-    scores, probabilities = compare(origin.fitted, features, compute(content, probes))
-    export = origin.noted("onnx", path)
-    write_atomically(path, content)
-    return Exported(
-        Path(path), len(content), ONNX, opset, origin.fitted.model_hash, export, len(probes), scores, probabilities
-    )
 
 
 def check_installed() -> None:
@@ -86,9 +30,6 @@ def check_installed() -> None:
         import onnxscript  # noqa: F401
     except ImportError as error:
         raise ValueError(f"writing ONNX needs {error.name}: pip install 'maxrr[onnx]'") from None
-
-
-# The graph
 
 
 class Classifier(nn.Module):
@@ -189,14 +130,8 @@ def quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def compute(content: bytes, records: NDArray[Any]) -> list[NDArray[Any]]:
-    """The graph's outputs by onnxruntime: first one record alone, then many at a time."""
-    import onnxruntime
-
-    try:
-        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-        batches = np.split(records, range(1, len(records), BATCH))
-        parts = [session.run(OUTPUTS, fed(batch)) for batch in batches]
-    except Exception as error:
-        raise ValueError(f"onnxruntime cannot compute the graph: {reason(error)}") from error
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+def reason(error: BaseException) -> str:
+    """The first line of what went wrong first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error).strip() or repr(error)).splitlines()[0]

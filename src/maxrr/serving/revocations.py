@@ -175,24 +175,14 @@ def fetched(source: str) -> str:
 
 def at_address(source: str) -> str:
     """The text that lies at an address."""
-    import http.client
-    from urllib import request
-    from urllib.error import HTTPError
+    from http.client import HTTPException
+    from urllib.request import urlopen
 
-    opener = request.OpenerDirector()  # which knows http and https, and so follows no redirection to anything else
-    for handler in (
-        request.ProxyHandler, request.HTTPHandler, request.HTTPSHandler, request.HTTPRedirectHandler,
-        request.HTTPDefaultErrorHandler, request.HTTPErrorProcessor, request.UnknownHandler,
-    ):  # fmt: skip
-        opener.add_handler(handler())
     try:
-        with opener.open(source, timeout=TIMEOUT) as answer:
+        with urlopen(source, timeout=TIMEOUT) as answer:  # which follows redirections to no file
             content = answer.read(LARGEST + 1)
-    except http.client.HTTPException as error:
+    except HTTPException as error:
         raise OSError(f"the answer is none: {error!r:.100}") from None
-    except HTTPError as error:
-        with error:  # which holds the connection
-            raise OSError(str(error)) from None
     if len(content) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST:,} bytes")
     return str(content, "utf-8")

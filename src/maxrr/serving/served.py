@@ -1,6 +1,6 @@
 """`Served`: a model that only predicts. It holds no record, and reads another state of itself when told to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -17,6 +17,7 @@ from maxrr.serving.runtimes import Floats, Heads, NumpyRuntime, OnnxRuntime, Run
 
 if TYPE_CHECKING:
     from maxrr.data import Encoding
+    from maxrr.data.tables import Columns
     from maxrr.nets import Network
 
 
@@ -25,39 +26,35 @@ class ModelState:
     """One state of a served model: never changed, so that an answer comes from one of them."""
 
     runtime: Runtime
-    classes: tuple[str, ...]
-    shape: tuple[int, ...]
-    kind: np.dtype[Any]
-    columns: tuple[str, ...] | None
-    model_hash: str
-    requests: int
-    version: str  # another one is another state
-    export: str | None = None
-    encoding: str | None = None
+    facts: Facts
 
-    def declared(self) -> "Encoding":
+    @property
+    def encoding(self) -> "Encoding":
         """How the columns of a table become inputs."""
         from maxrr.data.encoding import Encoding
 
-        return Encoding() if self.encoding is None else Encoding.from_json(self.encoding)
+        return Encoding() if self.facts.encoding is None else Encoding.from_json(self.facts.encoding)
+
+    def scores(self, X: Any) -> Floats:
+        """The scores of records."""
+        return self.runtime.scores(self.taken(X))
 
     def taken(self, X: Any) -> NDArray[Any]:
         """Records as the model takes them; what it was not fitted for is refused."""
-        if self.kind.names is None:
-            if self.columns is not None and not isinstance(X, np.ndarray):
-                from maxrr.serving.rows import are_inputs, are_named, encoded
-
-                if are_named(X) and not (self.encoding is None and are_inputs(X, self.columns)):
-                    X = encoded(X, self.columns, self.declared(), self.kind)
-            return np.ascontiguousarray(converted(as_array(X), self.kind, self.shape, self.runtime.precision))
+        kind, columns, precision = self.facts.kind, self.facts.columns, self.runtime.precision
+        if kind.names is None:
+            plain = self.facts.encoding is None and list(getattr(X, "columns", ())) == columns
+            if columns is not None and are_named(X) and not plain:
+                X = encoded(X, columns, self.encoding, kind)
+            return np.ascontiguousarray(converted(as_array(X), kind, tuple(self.facts.shape), precision))
         from maxrr.data.fields import are_several, described, fields_of, packed
 
         array = packed(X) if are_several(X) else as_array(X)
-        if set(array.dtype.names or ()) != set(self.kind.names):
-            raise DataError(f"the model takes several inputs, {described(self.kind, ())}: bring a dictionary of these")
+        if set(array.dtype.names or ()) != set(kind.names):
+            raise DataError(f"the model takes several inputs, {described(kind, ())}: bring a dictionary of these")
         return packed({
-            name: converted(array[name], kind, shape, self.runtime.precision, f" {name!r}")
-            for name, (kind, shape) in fields_of(self.kind).items()
+            name: converted(array[name], of_field, shape, precision, f" {name!r}")
+            for name, (of_field, shape) in fields_of(kind).items()
         })  # fmt: skip
 
 
@@ -94,34 +91,29 @@ def converted(
 
 
 class Served:
-    """A model that predicts and does nothing else, from `load` or `snapshot`. It holds no records.
+    """A model that predicts and does nothing else, from `load`. It holds no records.
 
     Threads may share it. An answer comes from one state, also while another thread calls `reload`.
 
     Scores are those of `MaxRR` up to rounding: a few records are computed as they are and not in a block of fixed size,
     so that one record takes little time. In the form "onnx", floats are rounded to the type that the model was fitted
     on, the only one that the graph takes.
+
+    Parameters
+    ----------
+    read : callable
+        What `load` makes: it reads the state of the folder, if that is another than the one it is given.
+    watch : Watch or None
+        What says whether an export was revoked.
     """
 
-    def __init__(self) -> None:
-        raise TypeError("use maxrr.serving.load for an exported model, or maxrr.serving.snapshot for a workspace")
-
-    @classmethod
-    def _from(cls, read: Callable[[ModelState | None], ModelState | None], watch: Watch | None = None) -> "Served":
-        """What `read` finds; told a state, it finds a later one or None."""
-        made = cls.__new__(cls)
-        made._read, made._watch, made._reloading = read, watch, Lock()
+    def __init__(self, read: Callable[[ModelState | None], ModelState | None], watch: Watch | None) -> None:
+        self._read, self._watch, self._reloading = read, watch, Lock()
         first = read(None)
         assert first is not None
-        made._loaded = first
+        self._loaded = first
         if watch is not None:
-            watch.check(first.export)
-        return made
-
-    _read: Callable[[ModelState | None], ModelState | None]
-    _watch: Watch | None
-    _reloading: Lock
-    _loaded: ModelState
+            watch.check(first.facts.export)
 
     def __repr__(self) -> str:
         return f"<Served model {self.model_hash[:12]}… of {len(self.classes)} classes>"
@@ -130,7 +122,7 @@ class Served:
         """The present state, if it may answer."""
         found = self._loaded
         if self._watch is not None:
-            self._watch.check(found.export)
+            self._watch.check(found.facts.export)
         return found
 
     def decision_function(self, X: Any) -> Floats:
@@ -158,8 +150,7 @@ class Served:
         maxrr.errors.RevocationsUnread
             The list could not be read for longer than `max_age`.
         """
-        found = self._answering()
-        return found.runtime.scores(found.taken(X))
+        return self._answering().scores(X)
 
     def predict(self, X: Any) -> NDArray[np.str_]:
         """The classes of records.
@@ -175,9 +166,9 @@ class Served:
             The names of their classes, as in `classes`.
         """
         found = self._answering()
-        scores = found.runtime.scores(found.taken(X))
+        scores = found.scores(X)
         best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
-        names: NDArray[np.str_] = np.array(found.classes)[best]
+        names: NDArray[np.str_] = np.array(found.facts.classes)[best]
         return names
 
     def predict_proba(self, X: Any) -> Floats:
@@ -197,7 +188,7 @@ class Served:
         return found.runtime.probabilities(found.taken(X))
 
     def reload(self) -> bool:
-        """Take the newest state, if there is another: of the folder, or of the workspace.
+        """Take the newest state, if the folder holds another.
 
         Nobody is kept waiting, neither those who ask this object nor who writes there. If something is raised, this
         object goes on with the state that it has.
@@ -231,33 +222,34 @@ class Served:
         """
         if self._watch is not None:
             self._watch.look()
-            self._watch.check(self._loaded.export)
+            self._watch.check(self._loaded.facts.export)
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order of the columns of `predict_proba`."""
-        return self._loaded.classes
+        return tuple(self._loaded.facts.classes)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
         """The columns that a row needs, where the model is of a table with named ones."""
         found = self._loaded
-        return None if found.columns is None else tuple(found.declared().columns_of(found.columns))
+        columns = found.facts.columns
+        return None if columns is None else tuple(found.encoding.columns_of(columns))
 
     @property
     def model_hash(self) -> str:
         """The hash of extractor and heads, as `MaxRR.model_hash_`."""
-        return self._loaded.model_hash
+        return self._loaded.facts.model_hash
 
     @property
     def requests(self) -> int:
         """How many requests the model had carried out."""
-        return self._loaded.requests
+        return self._loaded.facts.requests
 
     @property
-    def export(self) -> str | None:
-        """The id of the export, as `maxrr.workspace.Export.id`; None for a snapshot of a workspace."""
-        return self._loaded.export
+    def export(self) -> str:
+        """The id of the export, as `maxrr.workspace.Export.id`."""
+        return self._loaded.facts.export
 
 
 def load(
@@ -301,10 +293,19 @@ def load(
         The list cannot be read.
     """
 
-    watch = None if revocations is None else Watch(str(revocations), workspace_of(folder), refresh, max_age)
+    path = Path(folder) / folders.NAME
+    watch = None
+    if revocations is not None:
+        workspace = folders.facts_in(path).workspace
+        if workspace is None:
+            raise ValueError(
+                f"{folder} was not exported from a workspace, so that no list of revocations knows it: export a "
+                "Workspace"
+            )
+        watch = Watch(str(revocations), workspace, refresh, max_age)
 
     def read(before: ModelState | None) -> ModelState | None:
-        if before is not None and folders.facts_in(Path(folder) / folders.NAME).export == before.version:
+        if before is not None and folders.facts_in(path).export == before.facts.export:
             return None
         facts, content = folders.read(folder)
         if watch is not None and facts.workspace != watch.workspace:
@@ -312,32 +313,12 @@ def load(
                 f"{folder} was exported from another workspace by now, or from none, and {revocations} does not know "
                 "it: load it anew, with the list of its own workspace"
             )
-        return loaded(Path(folder), facts, content, network, threads)
+        try:
+            return ModelState(runtime_of(facts, content, network, threads), facts)
+        except Exception as error:  # whatever comes of content that is not ours
+            raise ValueError(f"no model can be made of {folder}: {error}") from error
 
-    return Served._from(read, watch)
-
-
-def workspace_of(folder: str | Path) -> str:
-    """The workspace whose list of revocations knows what lies in a folder."""
-    found = folders.facts_in(Path(folder) / folders.NAME).workspace
-    if found is None:
-        raise ValueError(
-            f"{folder} was not exported from a workspace, so that no list of revocations knows it: export a Workspace"
-        )
-    return found
-
-
-def loaded(folder: Path, facts: Facts, content: bytes, network: "Network | None", threads: int) -> ModelState:
-    """A model that can answer, of what a folder holds."""
-    try:
-        runtime = runtime_of(facts, content, network, threads)
-    except Exception as error:  # whatever comes of content that is not ours
-        raise ValueError(f"no model can be made of {folder}: {error}") from error
-    return ModelState(
-        runtime, tuple(facts.classes), tuple(facts.shape), facts.kind,
-        None if facts.columns is None else tuple(facts.columns), facts.model_hash, facts.requests, facts.export,
-        facts.export, facts.encoding,
-    )  # fmt: skip
+    return Served(read, watch)
 
 
 def runtime_of(facts: Facts, content: bytes, network: "Network | None", threads: int) -> Runtime:
@@ -354,3 +335,42 @@ def runtime_of(facts: Facts, content: bytes, network: "Network | None", threads:
     if len(heads.weights) != int(np.prod(facts.shape)):
         raise ValueError("its heads are not for records of its shape")
     return NumpyRuntime(heads)
+
+
+# Records by the names of their columns: a dictionary, a list of these, or a frame.
+
+
+def are_named(given: Any) -> bool:
+    """Whether records come with the names of their columns."""
+    if isinstance(given, (list, tuple)):
+        return len(given) > 0 and isinstance(given[0], Mapping)
+    return isinstance(given, Mapping) or hasattr(given, "columns")
+
+
+def rows_of(given: Sequence[Any]) -> "Columns":
+    """The columns of records that are a dictionary each."""
+    from maxrr.data.tables import Columns
+
+    names = given[0].keys()
+    for row, each in enumerate(given):
+        if not isinstance(each, Mapping) or each.keys() != names:
+            raise DataError(f"record {row} does not have the columns {list(names)!r:.200}: None is a missing value")
+    count = len(given)
+    cells = {name: np.fromiter((each[name] for each in given), dtype=object, count=count) for name in names}
+    return Columns(list(names), cells.__getitem__, "row {}".format, count)
+
+
+def encoded(given: Any, inputs: Sequence[str], encoding: "Encoding", kind: np.dtype[Any]) -> NDArray[Any]:
+    """The inputs of records that come with the names of their columns, in any order."""
+    from maxrr.data.checks import named
+    from maxrr.data.dataset import Dataset
+    from maxrr.data.tables import columns_of_frame, inputs_of
+
+    if isinstance(given, Dataset):
+        raise DataError("the records are a Dataset, whose inputs are encoded already: bring these, records.inputs")
+    if isinstance(given, (list, tuple, Mapping)):
+        found = rows_of([given] if isinstance(given, Mapping) else given)
+    else:
+        found = columns_of_frame(given)
+    with named("the records"):
+        return inputs_of(found, (), encoding.columns_of(inputs), encoding).as_type(kind)

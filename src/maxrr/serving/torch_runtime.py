@@ -35,7 +35,7 @@ class TorchRuntime:
         return self.heads.scores_of(features.numpy())
 
     def probabilities(self, records: NDArray[Any]) -> Floats:
-        return self.heads.probabilities_of(self.scores(records))
+        return self.heads.platt.probabilities(self.scores(records))
 
 
 def to_bytes(extractor: nn.Module, heads: Heads, probe: NDArray[np.float64]) -> bytes:

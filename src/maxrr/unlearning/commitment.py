@@ -21,7 +21,7 @@ from torch import Tensor
 from maxrr.data import Dataset
 from maxrr.data.hashes import framed, identifier_bytes, record_hashes
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Absence, Change, Presence, Tree, key_of, salt_of, value_of
+from maxrr.evidence.sparse_tree import Absence, Change, Presence, Tree, key_of, salt_of, value_of
 from maxrr.nets.run_store import as_array
 from maxrr.unlearning.facts import SetAside
 

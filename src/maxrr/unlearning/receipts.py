@@ -457,6 +457,8 @@ def claim(receipt: Receipt) -> str:
     """What is claimed of the heads' bytes, or of their decision values."""
     decided = sum(head.decided for head in receipt.heads)
     solved = f"{decided} of {count(len(receipt.heads), 'head')} decided"
+    if decided == len(receipt.heads):
+        solved = "the head is decided, by a proof" if decided == 1 else "every head is decided, by a proof"
     if receipt.bytes_claim == "identical":
         return (
             f"Bytes claimed: identical ({solved}). Any decided run on the retained records, with the same extractor, "

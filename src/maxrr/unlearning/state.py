@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.core import Choice
-from maxrr.evidence import Tree
+from maxrr.evidence.sparse_tree import Tree
 from maxrr.nets.probe import Fingerprint
 from maxrr.once import once
 from maxrr.svm import LinearSVM, PlattScaling, fit_platt

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Self
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Envelope, PublicKey, SigningKey, Statement, Subject
-from maxrr.evidence.envelopes import RECEIPT_TYPE
+from maxrr.evidence import Envelope, PublicKey, SigningKey
+from maxrr.evidence.envelopes import RECEIPT_TYPE, Statement, Subject
 from maxrr.evidence.exact_text import canonical_json, read_json
 from maxrr.unlearning.receipts import Receipt
 

@@ -4,20 +4,24 @@
 """
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import EvidenceError, NotHere, WorkspaceError
-from maxrr.evidence import Checkpoint, Log, PublicKey, salt_of
+from maxrr.evidence import Checkpoint, Log, PublicKey
 from maxrr.evidence.dossiers import DOSSIER_TYPE
 from maxrr.evidence.log import LOG
+from maxrr.evidence.sparse_tree import salt_of
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.sealing import PERSON, RECORD, Id, look_up
 from maxrr.workspace.store import Store
+
+OPERATOR = "MAXRR_OPERATOR"  # the environment variable that says who answers, and how to reach them
 
 
 def dossier_of(
@@ -45,7 +49,8 @@ def dossier_of(
     own = dict.fromkeys(keys_of(store.root))  # a key may have been used, and later again
     keys = [key for key in own if key.id in signed_by or has_signed(key, log.checkpoint)]
     return {
-        "type": DOSSIER_TYPE, "envelope": json.loads(store.receipt(number)), "subject": subject,
+        "type": DOSSIER_TYPE, "operator": os.environ.get(OPERATOR) or None,
+        "envelope": json.loads(store.receipt(number)), "subject": subject,
         "records": [record_of(fitted.secret, proof) for proof in proofs.values() if proof is not None],
         "record_layout": layout(fitted.records.dtype, fitted.records.shape).hex(),
         "log": {

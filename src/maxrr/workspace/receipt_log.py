@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maxrr.errors import EvidenceError
-from maxrr.evidence import Checkpoint, Log, LogWriter, PublicKey, SigningKey, check_log, leaf_hash
+from maxrr.evidence import Checkpoint, Log, PublicKey, SigningKey, check_log
 from maxrr.evidence.log import CHECKPOINT, LOG
-from maxrr.evidence.log_proofs import WIDTH, Kind, Tiles, perfect_root, root_of, tile_path
+from maxrr.evidence.log_proofs import WIDTH, Kind, Tiles, leaf_hash, perfect_root, root_of, tile_path
+from maxrr.evidence.log_writer import LogWriter
 from maxrr.plain_text import count
 from maxrr.unlearning.receipts import Loss, follows
 from maxrr.unlearning.statements import HandedReceipt

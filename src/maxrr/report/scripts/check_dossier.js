@@ -10,8 +10,6 @@ const RECEIPT_TYPE = "https://maxrr.dev/receipt/v1";
 const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
 const PAYLOAD_TYPE = "application/vnd.in-toto+json";
 const KEY_SUCCESSION = "https://maxrr.dev/key-succession/v1";
-const PRESENCE = "maxrr/commitment/v1/presence";
-const ABSENCE = "maxrr/commitment/v1/absence";
 const MOST_RECORDS = 10000;
 const MOST_SIGNATURES = 64;
 const LARGEST_DOSSIER = 64 << 20; // bytes
@@ -355,8 +353,7 @@ async function requireSuccession(envelope, keys) {
 
 function readProof(said, absent) {
   const what = "a proof of the dossier";
-  const proof = exactly(said, absent ? ["type", "siblings", "other"] : ["type", "siblings"], what);
-  if (proof.type !== (absent ? ABSENCE : PRESENCE)) throw new Wrong(`${what} is of another type`);
+  const proof = exactly(said, absent ? ["siblings", "other"] : ["siblings"], what);
   const siblings = listOf(proof.siblings, "the siblings of a proof", 0, absent ? 255 : 256)
     .map((one) => fromHex(one, "a sibling"));
   if (siblings.length && siblings.at(-1).every((byte) => byte === 0)) throw new Wrong("the last sibling is empty");
@@ -378,9 +375,10 @@ function readIdentifier(said, what) {
 const identifierBytes = (id) => utf8(id === null ? "none" : typeof id === "bigint" ? `int:${id}` : `str:${id}`);
 
 function readRecord(said) {
-  const replaced = said instanceof Map && said.has("after_value");
   const names = ["id", "salt", "value", "before", "after"];
-  const record = exactly(said, replaced ? [...names, "after_value"] : names, "a record of the dossier");
+  const has = said instanceof Map && said.has("after_value");
+  const record = exactly(said, has ? [...names, "after_value"] : names, "a record of the dossier");
+  const replaced = has && record.after_value !== null;
   if (!(record.id instanceof Map) || record.id.size !== 1) throw new Wrong("a record id is neither 'int' nor 'str'");
   const [[kind, id]] = record.id;
   if ({ int: "bigint", str: "string" }[kind] !== typeof id) throw new Wrong("a record id is neither 'int' nor 'str'");
@@ -412,15 +410,18 @@ function readInclusion(said) {
     throw new Wrong("the proof is of an entry after the last one");
   }
   const hashes = listOf(path, "the hashes of the inclusion proof", 0, size.toString(2).length + 1);
-  return { index, size, path: hashes.map((one) => fromBase64(one, "a hash of the proof", 32)) };
+  return { index, size, path: hashes.map((one) => fromHex(one, "a hash of the proof")) };
 }
 
 async function readDossier(text) {
   if (utf8(text).length > LARGEST_DOSSIER) throw new Wrong("the dossier is too large to be one");
   const said = parseJson(text, "the dossier");
   if (!(said instanceof Map) || said.get("type") !== DOSSIER_TYPE) throw new Wrong("this is no dossier");
-  const dossier = exactly(said, ["type", "envelope", "subject", "records", "record_layout", "log", "keys"], "the dossier");
+  const dossier = exactly(said, ["type", "operator", "envelope", "subject", "records", "record_layout", "log", "keys"], "the dossier");
   const log = exactly(dossier.log, ["origin", "checkpoint", "inclusion"], "the dossier's log");
+  if (dossier.operator !== null && typeof readIdentifier(dossier.operator, "the operator") !== "string") {
+    throw new Wrong("the operator of the dossier is no text");
+  }
   const records = listOf(dossier.records, "the dossier's records", 1, MOST_RECORDS).map(readRecord);
   if (new Set(records.map(({ id }) => `${typeof id}:${id}`)).size < records.length) {
     throw new Wrong("the dossier has a record twice");

@@ -6,8 +6,8 @@ const BY_KEY = ["signed", "checkpoint"]; // what a key from elsewhere has to vou
 const VERDICTS = {
   checking: ["Checking …", "The proofs are worked through in your browser."],
   verified: ["Verified", "All of it holds, under the key that you gave:"],
-  strange: ["Not verified yet: whose key is it?",
-    "Everything on this page fits together. But so it would with a forger's key: give the operator's key."],
+  strange: ["All proofs in here hold. The last step is yours",
+    "Give the operator's public key, from a place that you trust: with a key of their own, a forger's page would hold, too."],
   wrong: ["Not verified", "Do not rely on this page. What is wrong:"],
 };
 
