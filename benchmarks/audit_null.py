@@ -64,7 +64,8 @@ from maxrr.audit.findings import (
 )
 from maxrr.audit.roc import interval
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Maker, Shadows, shadow_models, with_and_without
-from maxrr.core import Choice, HashCore, rank
+from maxrr.core import HashCore, rank
+from maxrr.core.choice import Choice
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, Recipe, embed, split, train
 from maxrr.unlearning import MaxRR, Receipt

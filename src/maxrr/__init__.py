@@ -22,12 +22,12 @@ if typing.TYPE_CHECKING:
     from maxrr import svm as svm
     from maxrr import unlearning as unlearning
     from maxrr import workspace as workspace
-    from maxrr.svm import LinearSVM
+    from maxrr.svm.estimator import LinearSVM
     from maxrr.unlearning import MaxRR
 else:  # `maxrr --help` need not wait for scikit-learn
     __getattr__, __dir__ = lazily.names_from(
         __name__,
-        {"svm": ("LinearSVM",), "unlearning": ("MaxRR",)},
+        {"svm.estimator": ("LinearSVM",), "unlearning": ("MaxRR",)},
         modules=(
             "audit",
             "core",

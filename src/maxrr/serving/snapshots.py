@@ -3,7 +3,7 @@
 import copy
 from pathlib import Path
 
-from maxrr.nets import Network
+from maxrr.nets.seeding import Network
 from maxrr.serving.exports import encoding_of
 from maxrr.serving.runtimes import Heads, NumpyRuntime, Runtime
 from maxrr.serving.served import ModelState, Served
