@@ -63,7 +63,8 @@ from maxrr.audit.findings import (
     rank_of_first,
 )
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Maker, Shadows, shadow_models, with_and_without
-from maxrr.core import Choice, HashCore, rank
+from maxrr.core import HashCore, rank
+from maxrr.core.choice import Choice
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, Recipe, embed, split, train
 from maxrr.unlearning import MaxRR, Receipt

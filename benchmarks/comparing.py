@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from features import Floats, Labels, signs
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from peers import Answer, Peer, Worker
 
 TOLERANCE = 1e-9  # a margin up to 1 + this makes a sample influential

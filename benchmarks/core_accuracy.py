@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from maxrr import LinearSVM
 from maxrr.core import Ranking, rank
 from maxrr.core.ranking import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.nets import LeNet5, Recipe, embed, split, train_many
 from maxrr.progress import Line
-from maxrr.svm import LinearSVM
 
 CORE = 20_000
 PAPER = {"accuracy": 0.888, "not_free": 20_500}

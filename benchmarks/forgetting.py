@@ -12,7 +12,7 @@ from rich.table import Table
 
 from comparing import tied_heads
 from features import Floats, Labels
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from maxrr.svm.arrays import Ints
 
 

@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 
 import features
 from circumstances import circumstances
-from maxrr.svm import FlatHeadWarning, LinearSVM
+from maxrr import LinearSVM
+from maxrr.svm import FlatHeadWarning
 from maxrr.svm.exact import deciding
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.deciding import BITS

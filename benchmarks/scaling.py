@@ -34,7 +34,7 @@ def run(C: float, sizes: list[int], console: Console) -> Iterator[Scaled]:
 
 def fit(C: float, n: int) -> Scaled:
     """Make n samples and fit them, watching the memory of this process."""
-    from maxrr.svm import LinearSVM
+    from maxrr import LinearSVM
     from synthetic import embeddings
 
     LinearSVM().fit(np.eye(50), np.arange(50) % 10)  # libraries and threads are there before we measure

@@ -19,7 +19,7 @@ import memory
 import peers
 from circumstances import circumstances
 from features import Labels, signs
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from synthetic import embeddings
 from where import Watch
 

@@ -12,10 +12,11 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr import LinearSVM
 from maxrr.parallel import Processes
 from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
-from maxrr.svm import Certificate, LinearSVM, influential_in
+from maxrr.svm import Certificate, influential_in
 from maxrr.svm.arrays import Array, like, to_numpy
 from maxrr.unlearning.blueprint import quietly
 

@@ -451,7 +451,7 @@ class Lab:
         scheme : {"one-vs-rest", "one-vs-one"}, optional
             How SVMs for two classes tell many apart. If not given, as the profile says.
         C : float
-            Weight of the losses, as in `maxrr.svm.LinearSVM`.
+            Weight of the losses, as in `maxrr.LinearSVM`.
 
         Returns
         -------

@@ -15,7 +15,7 @@ from lab.comparison import compare
 from lab.heads import SOLVE
 from lab.lab import Features, Lab
 from lab.results import Json
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from maxrr.svm.arrays import to_numpy
 
 FRACTIONS = (0.01, 0.1, 0.5)  # of the support vectors, at random

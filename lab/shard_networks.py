@@ -11,8 +11,8 @@ from torch import nn
 from lab.heads import Floats
 from lab.lab import Features, Lab
 from lab.selectors import Selector, frequency, middle_of_few
-from maxrr.core import HashCore, Sharding
-from maxrr.core.shards import TIE_BREAKER
+from maxrr.core import HashCore
+from maxrr.core.shards import TIE_BREAKER, Sharding
 from maxrr.nets import LeNet5, Recipe, split
 from maxrr.nets.runs import Task
 from maxrr.nets.training import run_all

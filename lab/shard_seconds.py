@@ -17,10 +17,10 @@ from lab.lab import Lab
 from lab.results import Json
 from lab.shard_costs import Speeds
 from lab.shard_networks import MIDDLE, embed_side_by_side, network, shard_rows, train_shards
+from maxrr import LinearSVM
 from maxrr.nets import split
 from maxrr.nets.training import train_once, warm_up
 from maxrr.parallel.engine import cores
-from maxrr.svm import LinearSVM
 
 SHORTER = 8  # times as few epochs
 SOME = 5_000  # records that training is timed with

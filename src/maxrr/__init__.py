@@ -19,10 +19,10 @@ if typing.TYPE_CHECKING:
     from maxrr import svm as svm
     from maxrr import unlearning as unlearning
     from maxrr import workspace as workspace
-    from maxrr.svm import LinearSVM
+    from maxrr.svm.estimator import LinearSVM
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 else:  # `maxrr --help` need not wait for scikit-learn
     _ROOMS = "audit core data errors evidence nets parallel serving svm unlearning workspace"
-    _HOMES = {"svm": ("LinearSVM",), "unlearning": ("MaxRR",), "workspace": ("Workspace",)}
+    _HOMES = {"svm.estimator": ("LinearSVM",), "unlearning": ("MaxRR",), "workspace": ("Workspace",)}
     __getattr__, __dir__ = lazily.names_from(__name__, _HOMES, modules=tuple(_ROOMS.split()))

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maxrr import LinearSVM
 from maxrr.cli import app, fit
 from maxrr.cli.fit import core_of
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.core.shards import sharding_of
 from maxrr.nets import Recipe
-from maxrr.svm import ConvergenceError, LinearSVM
+from maxrr.svm import ConvergenceError
 from maxrr.workspace import Commit, Workspace
 from tests.cli.shell import Shell, kinds, model_of, receipt_file
 from tests.workspace.problems import history_in

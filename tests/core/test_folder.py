@@ -16,7 +16,8 @@ from maxrr.nets import MLP, Recipe, train
 from maxrr.nets import runs as runs_cpu
 from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.seeding import begin
-from maxrr.svm import Certificate, Influence
+from maxrr.svm import Certificate
+from maxrr.svm.influence import Influence
 from tests.core.problems import RECIPE, SEEDS, C, network, records, same
 
 ALL = sorted([*(f"votes-{seed}.npz" for seed in SEEDS), "runs.json"])

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from maxrr import LinearSVM
 from maxrr.core import rank, ranking
 from maxrr.core.shards import keyed_hashes
 from maxrr.nets import Recipe, embed, split, train
-from maxrr.svm import Certificate, Influence, LinearSVM
+from maxrr.svm import Certificate
+from maxrr.svm.influence import Influence
 from tests.core.problems import RECIPE, SEEDS, C, made_up, network, records
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, ranking
+from maxrr.core import Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, ranking
+from maxrr.core.choice import Choice
 from maxrr.core.ranking import Votes, VoteStore, ranking_seeds
 from maxrr.data import Dataset
 from maxrr.nets.run_store import kind_of

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from maxrr import LinearSVM
 from maxrr.core import rank
 from maxrr.data import load
 from maxrr.nets import LeNet5, Recipe, embed, split, train_many
-from maxrr.svm import LinearSVM
 
 
 def test_marks_on_cuda(tmp_path) -> None:

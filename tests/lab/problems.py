@@ -10,11 +10,11 @@ import torch
 
 from lab.lab import Lab
 from lab.profiles import SMOKE
+from maxrr import LinearSVM
 from maxrr.core import Ranking
 from maxrr.core.ranking import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.nets import Recipe, embed, split, train
-from maxrr.svm import LinearSVM
 
 CLASSES, RECORDS = 3, 54
 TINY = replace(

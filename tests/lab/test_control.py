@@ -8,7 +8,8 @@ import pytest
 from lab.control import RUNS, apart
 from lab.parts import STUDIES
 from lab.verification import METHODS, SCENARIOS, scenario
-from maxrr.svm import LinearSVM, fit_platt
+from maxrr import LinearSVM
+from maxrr.svm import fit_platt
 from tests.lab.problems import TINY, embedded, tiny_lab, with_ranking
 from tests.lab.test_verification import claimed_unlearned, losses_by_hand
 

@@ -8,7 +8,8 @@ from lab.cross_validated import FOLDS, folds_of
 from lab.cross_validated import measure as cross_validated
 from lab.heads import pairs
 from lab.verification import METHODS
-from maxrr.svm import LinearSVM, fit_platt
+from maxrr import LinearSVM
+from maxrr.svm import fit_platt
 from tests.lab.problems import TINY, embedded, tiny_lab, with_ranking
 from tests.lab.test_verification import claimed_unlearned
 

@@ -7,10 +7,11 @@ from sklearn.svm import SVC
 
 from lab import heads as solver
 from lab.heads import OneVsOne, OneVsRest, accuracy, pairs, solve_one_vs_one, solve_one_vs_rest
+from maxrr import LinearSVM
 from maxrr.parallel import Processes, processes
 from maxrr.parallel.engine import InProcess
 from maxrr.parallel.processes import Parcel
-from maxrr.svm import LinearSVM, influence
+from maxrr.svm import influence
 from maxrr.svm.arrays import is_torch
 
 SOLVE = [solve_one_vs_rest, solve_one_vs_one]

@@ -10,9 +10,9 @@ from lab.frontier import selectors
 from lab.lab import Lab
 from lab.parts import PARTS, STUDIES
 from lab.selectors import FEW, SELECTORS
+from maxrr import LinearSVM
 from maxrr.core.ranking import ranking_seeds
 from maxrr.parallel import Ray
-from maxrr.svm import LinearSVM
 from tests.lab.problems import RECORDS, SEED, TINY, embedded, repeatable, sides, tiny_lab, with_ranking
 
 ALL = {**PARTS, **STUDIES}

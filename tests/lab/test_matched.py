@@ -5,7 +5,7 @@ import pytest
 
 from lab.matched import IDLE, RANDOM, among, beside, measure_without
 from lab.sensitivity import draw_requests, find_support
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.lab.problems import RECORDS, TINY, embedded
 
 COUNT = 3

@@ -16,10 +16,10 @@ from lab.shard_costs import Speeds, expected_touched, expected_work, in_shards, 
 from lab.shard_networks import FULL, MIDDLE, shard_rows
 from lab.shards import PART, Case, cases, measure, summarise
 from lab.votes import by_majority, by_mean
-from maxrr.core import FullCore, HashCore, MiddleCore, Sharding
-from maxrr.core.shards import TIE_BREAKER, sharding_of
+from maxrr import LinearSVM
+from maxrr.core import FullCore, HashCore, MiddleCore
+from maxrr.core.shards import TIE_BREAKER, Sharding, sharding_of
 from maxrr.nets import embed, split, train
-from maxrr.svm import LinearSVM
 from tests.lab.problems import RECORDS, TINY, tiny_lab, with_ranking
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -7,7 +7,7 @@ import pytest
 
 from lab.heads import solve_one_vs_one, worst_gap
 from lab.svms import PENALTIES, SCHEMES
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.lab.problems import TINY, embedded
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from lab.sensitivity import draw_requests, find_support
 from lab.table import COLUMNS, ROWS, draw_forgotten, masks_without
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.lab.problems import RECORDS, TINY, embedded
 
 RUNS = TINY.runs

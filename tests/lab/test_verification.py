@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from lab.agreement import at_least
 from lab.verification import METHODS, SCENARIOS, Scenario, answer, answer_and_judge, scenario, tally_claims
-from maxrr.svm import LinearSVM, fit_platt
+from maxrr import LinearSVM
+from maxrr.svm import fit_platt
 from tests.lab.problems import TINY, embedded, tiny_lab, with_ranking
 
 MANY = ("core20k", "noncore20k")

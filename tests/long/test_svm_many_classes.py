@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.svm.embeddings import assert_same
 from tests.svm.referee import false_claims
 

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.svm.memory_run import measure
 
 ROWS, COLUMNS = 200_000, 384

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.svm.oracles import with_clarabel
 
 

@@ -5,10 +5,10 @@ import copy
 import numpy as np
 import pytest
 
+from maxrr import LinearSVM
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.data import load
 from maxrr.nets import LeNet5, embed, split, train
-from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR, replay
 from maxrr.workspace import Workspace
 from tests.workspace.problems import given

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 
 
 def embeddings(n: int, d: int, classes: int, noise: float = 0.05, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:

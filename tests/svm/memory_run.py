@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from maxrr.svm import LinearSVM, validation
+from maxrr import LinearSVM
+from maxrr.svm import validation
 
 ROWS = 4096  # made at a time
 CORES = 2

@@ -19,7 +19,8 @@ from multiprocessing import get_context
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm import FlatHeadWarning, LinearSVM
+from maxrr import LinearSVM
+from maxrr.svm import FlatHeadWarning
 from tests.svm.exact_oracle import Exact, solve
 from tests.svm.nasty import FAMILIES, problem
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 
 Family = Callable[[np.random.Generator, int, int, int], tuple[NDArray, NDArray]]
 

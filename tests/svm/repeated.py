@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.svm.embeddings import embeddings
 from tests.svm.oracles import with_clarabel
 

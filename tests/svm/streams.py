@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm import ConvergenceError, LinearSVM
+from maxrr import LinearSVM
+from maxrr.svm import ConvergenceError
 from tests.svm.referee import Tally
 
 Source = Callable[[np.random.Generator, NDArray[Any], NDArray[Any], int], NDArray[Any]]

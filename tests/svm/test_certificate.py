@@ -8,8 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
+from maxrr import LinearSVM
 from maxrr.parallel.engine import InProcess
-from maxrr.svm import EXACT, Certificate, ConvergenceError, FlatHeadWarning, LinearSVM
+from maxrr.svm import Certificate, ConvergenceError, FlatHeadWarning
+from maxrr.svm.certificate import EXACT
 from maxrr.svm.exact import fallback, rounding
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.enclosure import enclose

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.svm.problems import assert_equal, make, snapshot
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from maxrr.svm.exact import deciding
 from maxrr.svm.problem import Samples
 from maxrr.svm.search.path import Path

@@ -9,7 +9,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from maxrr.svm.heads import Work
 from tests.cases import examples, seeds
 from tests.svm.problems import assert_equal, decided, make, problems, snapshot

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from maxrr import LinearSVM
 from maxrr.errors import WorkerLostError
 from maxrr.parallel.engine import InProcess
-from maxrr.svm import LinearSVM, influence, influential_in
+from maxrr.svm import influence, influential_in
 from maxrr.svm.arrays import to_numpy
 from tests.svm.problems import make
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
-from maxrr.svm import FORM, LinearSVM
+from maxrr import LinearSVM
+from maxrr.svm.certificate import FORM
 from tests.cases import examples
 from tests.svm.problems import assert_equal, decided, make, problems
 
@@ -133,7 +134,7 @@ def test_fitting_twice():
     ],
 )
 def test_the_same_bytes_on_another_machine(C, digest):
-    """Frozen. They belong to canonical form 2 (`maxrr.svm.FORM`): the exact solution, rounded, on any machine.
+    """Frozen. They belong to canonical form 2 (`FORM`): the exact solution, rounded, on any machine.
 
     A change here changes every model's hash: receipts issued before it can no longer be re-executed to the byte.
     """

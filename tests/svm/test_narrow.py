@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM, validation
+from maxrr import LinearSVM
+from maxrr.svm import validation
 from maxrr.svm.snapshot import restored, taken
 
 

@@ -5,7 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM, validation
+from maxrr import LinearSVM
+from maxrr.svm import validation
 
 CLASSES, D, FIRST, MORE = 3, 9, 90, 30
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.cases import examples
 from tests.svm.oracles import with_clarabel, with_piqp
 from tests.svm.problems import UNSCALED, make, problems

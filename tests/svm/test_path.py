@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from maxrr.svm.search import newton
 from maxrr.svm.search.path import MarginSystem, Path
 from tests.cases import examples

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.cases import seeds
 from tests.svm import exact_oracle, nasty
 from tests.svm.problems import make

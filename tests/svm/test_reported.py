@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.svm import exact_oracle
 from tests.svm.problems import make, snapshot
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from maxrr.svm import FORM
+from maxrr.svm.certificate import FORM
 from maxrr.svm.exact.rounding import FLOOR, GRID, canonical
 from tests.cases import examples
 

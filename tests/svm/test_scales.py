@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from tests.cases import some
 from tests.svm.problems import make
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from maxrr.svm.exact import deciding
 from maxrr.svm.exact.deciding import distances
 from maxrr.svm.problem import Screen, size

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from maxrr.svm.snapshot import restored, taken
 from tests.cases import examples
 from tests.svm.problems import assert_equal, decided, make, problems, snapshot

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 
-from maxrr.svm import LinearSVM
+from maxrr import LinearSVM
 from maxrr.svm.arrays import on_accelerator
 from maxrr.svm.cuda import newton as newton_cuda
 from maxrr.svm.cuda import start as start_cuda

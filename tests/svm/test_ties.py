@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maxrr import LinearSVM
 from maxrr.parallel.engine import InProcess
-from maxrr.svm import LinearSVM
 from maxrr.svm.exact import fallback
 from maxrr.svm.problem import Penalties, Samples
 from maxrr.svm.search.start import start_heads

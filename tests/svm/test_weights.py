@@ -9,8 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
+from maxrr import LinearSVM
 from maxrr.parallel.engine import InProcess
-from maxrr.svm import LinearSVM, influence, influential_in
+from maxrr.svm import influence, influential_in
 from maxrr.svm.exact import fallback
 from maxrr.svm.problem import Samples, weigh
 from maxrr.svm.search.start import start_heads

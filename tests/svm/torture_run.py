@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm import ConvergenceError, LinearSVM
+from maxrr import LinearSVM
+from maxrr.svm import ConvergenceError
 from tests.svm.oracles import with_clarabel
 from tests.svm.torture import FAMILIES
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from maxrr import LinearSVM
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.nets.architecture import architecture
 from maxrr.nets.networks import SideBySide
 from maxrr.nets.seeding import begin
-from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.commitment import keyed_hash, model_hash
 from tests.cases import THOROUGH

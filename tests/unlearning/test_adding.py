@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import nn
 
+from maxrr import LinearSVM
 from maxrr.core import FrequencyCore, Frozen
 from maxrr.data import Dataset
 from maxrr.errors import DataError, Stale
 from maxrr.nets import embed
-from maxrr.svm import LinearSVM
 from maxrr.unlearning import Action, Bundle, MaxRR, Receipt, contradictions, replay
 from maxrr.unlearning.classes import with_arriving
 from tests.unlearning.problems import (

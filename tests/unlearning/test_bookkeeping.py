@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from maxrr import LinearSVM
 from maxrr.data import Dataset
 from maxrr.errors import DataError, NotHere, Refused
 from maxrr.evidence.sparse_tree import Tree
-from maxrr.svm import LinearSVM
 from maxrr.unlearning import MaxRR, forgetting
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.tombstones import Tombstones, id_hmac, subject_hmac

@@ -132,7 +132,7 @@ def test_a_core_of_the_callers_own_is_a_condition():
             return ids % 2 == 0
 
         def choose(self, network, dataset, **_):
-            from maxrr.core import Choice
+            from maxrr.core.choice import Choice
 
             ids = np.sort(dataset.ids[self.is_core(dataset.ids)])
             return Choice(ids, True, "ids decide", {"kind": "own", "k": len(ids)})

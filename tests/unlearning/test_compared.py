@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from maxrr import MaxRR
-from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore
+from maxrr.core import FrequencyCore, FullCore, HashCore, MiddleCore
+from maxrr.core.choice import Choice
 from maxrr.unlearning import Receipt, replay
 from maxrr.unlearning.receipts import Loss, lasting
 from maxrr.unlearning.tombstones import Forgotten, subject_hmac

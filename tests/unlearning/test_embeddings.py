@@ -11,7 +11,7 @@ from maxrr.core import FullCore
 from maxrr.data import Dataset
 from maxrr.data.arrays import is_scratch, take
 from maxrr.errors import DataError
-from maxrr.nets import NoNetwork
+from maxrr.nets.networks import NoNetwork
 from maxrr.unlearning import Bundle, replay
 from maxrr.workspace import Workspace
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from torch import nn
 
+from maxrr import LinearSVM
 from maxrr.data import Dataset
-from maxrr.svm import ConvergenceError, FlatHeadWarning, LinearSVM
+from maxrr.svm import ConvergenceError, FlatHeadWarning
 from maxrr.unlearning import replay
 from tests.unlearning.problems import CORES, fresh, kinds, table, table_model
 

@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from maxrr import MaxRR
-from maxrr.core import Choice, Frozen, HashCore
+from maxrr.core import Frozen, HashCore
+from maxrr.core.choice import Choice
 from maxrr.data import Dataset
 from maxrr.errors import Refused
 from maxrr.nets import MLP, Recipe

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 
-from maxrr.core import Choice
+from maxrr.core.choice import Choice
 from maxrr.nets import embed
 from maxrr.svm import fit_platt
 from maxrr.unlearning import Guarantee

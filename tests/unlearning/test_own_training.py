@@ -15,8 +15,10 @@ from sklearn.base import clone
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.data import DataError
 from maxrr.files import sha256_of
-from maxrr.nets import MLP, DrawnAnewWarning, NotRepeatableWarning, Recipe, split
+from maxrr.nets import MLP, Recipe, split
+from maxrr.nets.initial_weights import DrawnAnewWarning
 from maxrr.nets.seeding import all_drawing, begin
+from maxrr.nets.training_function import NotRepeatableWarning
 from maxrr.unlearning import Bundle, MaxRR, Outcome, Receipt, contradictions, replay
 from maxrr.unlearning.blueprint import numbered
 from maxrr.unlearning.receipts import RETRAINED
@@ -229,7 +231,7 @@ def test_functions_that_no_fresh_process_finds():
     (trainings.diverging, "weights that are not finite"),
     ("adamw", "train is a function or a Recipe"),
 ])  # fmt: skip
-@pytest.mark.filterwarnings("ignore::maxrr.nets.NotRepeatableWarning")
+@pytest.mark.filterwarnings("ignore::maxrr.nets.training_function.NotRepeatableWarning")
 def test_what_is_no_training(train, why):
     with pytest.raises(DataError, match=why):
         model_by(train).fit(table())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from maxrr.evidence.exact_text import canonical_json
 from maxrr.plain_text import STEERING
-from maxrr.svm import FORM
+from maxrr.svm.certificate import FORM
 from maxrr.unlearning import Receipt
 from maxrr.unlearning.receipts import HeadCertificate, claim_of, rounded_up
 from tests.unlearning.problems import core_of, kinds, table, table_model

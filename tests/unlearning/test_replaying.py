@@ -11,7 +11,7 @@ import pytest
 from maxrr.data import DataError
 from maxrr.errors import UnknownRecords
 from maxrr.nets.seeding import begin
-from maxrr.svm import EXACT, FORM
+from maxrr.svm.certificate import EXACT, FORM
 from maxrr.unlearning import Outcome, replay, replaying
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import class_hmac, keyed_hash, model_hash

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import torch
 
-from maxrr.core import Choice, FrequencyCore, FullCore, HashCore, MiddleCore, Sharding, UntrainedShardsWarning
-from maxrr.core.shards import sharding_of
+from maxrr.core import FrequencyCore, FullCore, HashCore, MiddleCore
+from maxrr.core.choice import Choice
+from maxrr.core.shards import Sharding, UntrainedShardsWarning, sharding_of
 from maxrr.data import Dataset
 from maxrr.errors import DataError, Refused
 from maxrr.nets import MLP
@@ -193,7 +194,7 @@ def test_whatever_was_asked_before_a_retrained_model_is_one_that_never_saw_the_r
     assert story.model.predict_proba(table()).tobytes() == never.predict_proba(table()).tobytes()
 
 
-@pytest.mark.filterwarnings("ignore::maxrr.core.UntrainedShardsWarning")  # by some orders sooner than by others
+@pytest.mark.filterwarnings("ignore::maxrr.core.shards.UntrainedShardsWarning")  # by some orders sooner than by others
 @pytest.mark.parametrize(("kind", "shards"), [("hash", 4), ("full", 2), ("middle", 4)])
 def test_any_order_and_grouping_ends_in_the_same_bytes(kind, shards):
     ids = np.random.default_rng(2).permutation(np.concatenate([core_of(fitted(kind, shards))[:6], table().ids[:4]]))

@@ -7,8 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from maxrr.core import UntrainedShardsWarning
-from maxrr.core.shards import sharding_of
+from maxrr.core.shards import UntrainedShardsWarning, sharding_of
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, overview
 from maxrr.workspace.rows import Layout
 from tests.workspace.problems import NEW, cases, facts_of, given, rewrite_facts

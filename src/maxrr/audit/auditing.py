@@ -20,7 +20,7 @@ from maxrr.audit.findings import AttackResult, AuditReport, ExposedRecord, decid
 from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, Shadows, shadow_models, with_and_without
 from maxrr.data import Dataset
 from maxrr.files import Lock
-from maxrr.nets import Environment
+from maxrr.nets.recipe import Environment
 from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.plain_text import count
 from maxrr.progress import Progress

@@ -28,7 +28,8 @@ from maxrr.nets.networks import joined
 from maxrr.nets.seeding import stream
 from maxrr.parallel.engine import Engine
 from maxrr.progress import Progress
-from maxrr.svm import LinearSVM, fit_platt
+from maxrr.svm import fit_platt
+from maxrr.svm.estimator import LinearSVM
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.blueprint import Blueprint, quietly
 

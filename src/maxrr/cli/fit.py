@@ -98,7 +98,7 @@ def fit(
     from maxrr.data import load
     from maxrr.data.reading import Reading, reading_of
     from maxrr.evidence.public_keys import find_key
-    from maxrr.nets import NoNetwork
+    from maxrr.nets.networks import NoNetwork
     from maxrr.parallel.ray_cluster import engine_from
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace

@@ -16,8 +16,8 @@ from maxrr.cli.run import FAILED, Stop
 if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.data.reading import Reading
-    from maxrr.nets import TrainingFunction
     from maxrr.nets.naming import NamedNetwork
+    from maxrr.nets.training_function import TrainingFunction
     from maxrr.workspace import Workspace
 
 WAIT = 5.0  # seconds, while another process works in the workspace

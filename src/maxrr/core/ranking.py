@@ -33,8 +33,9 @@ from maxrr.parallel import Processes
 from maxrr.parallel.engine import Engine, InProcess, cores
 from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.progress import Progress
-from maxrr.svm import Influence, influential_in
+from maxrr.svm import influential_in
 from maxrr.svm.arrays import Array
+from maxrr.svm.influence import Influence
 from maxrr.svm.validation import penalty
 
 # Which records were influential in each run, in a folder: a run's votes are there whole, or not at all.
@@ -256,7 +257,7 @@ def rank(
     seeds
         One run for each, all different.
     C
-        Weight of the losses, as in `maxrr.svm.LinearSVM`.
+        Weight of the losses, as in `maxrr.LinearSVM`.
     recipe
         How the networks are trained.
     device

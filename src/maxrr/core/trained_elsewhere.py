@@ -11,7 +11,8 @@ from maxrr.core.choice import Choice, Core, FullCore, HashCore, Words, check_cla
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
 from maxrr.errors import DataError
-from maxrr.nets import NoNetwork, split
+from maxrr.nets import split
+from maxrr.nets.networks import NoNetwork
 from maxrr.nets.seeding import Network, made
 
 Ids = int | str | Sequence[int | str] | NDArray[Any]

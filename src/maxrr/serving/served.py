@@ -18,7 +18,7 @@ from maxrr.serving.runtimes import Floats, Heads, NumpyRuntime, OnnxRuntime, Run
 if TYPE_CHECKING:
     from maxrr.data import Encoding
     from maxrr.data.tables import Columns
-    from maxrr.nets import Network
+    from maxrr.nets.seeding import Network
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,22 +17,25 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr import core
-from maxrr.core import Choice, Core, FullCore, HashCore, Sharding, UntrainedShardsWarning
-from maxrr.core.shards import sharding_of, untrained
+from maxrr.core import Core, FullCore, HashCore
+from maxrr.core.choice import Choice
+from maxrr.core.shards import Sharding, UntrainedShardsWarning, sharding_of, untrained
 from maxrr.data import Dataset
 from maxrr.errors import DataError
-from maxrr.nets import Environment, NoNetwork, embed, split
+from maxrr.nets import embed, split
 from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import with_outputs
-from maxrr.nets.networks import joined, parts_of
+from maxrr.nets.networks import NoNetwork, joined, parts_of
+from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import Network, begin, made
 from maxrr.nets.training import train_apart, train_by, train_once
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, cores
 from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
-from maxrr.svm import FlatHeadWarning, LinearSVM
+from maxrr.svm import FlatHeadWarning
 from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
+from maxrr.svm.estimator import LinearSVM
 from maxrr.unlearning.conditions import DECIDE_EACH
 
 if TYPE_CHECKING:

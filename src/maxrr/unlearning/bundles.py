@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maxrr.core import Choice
+from maxrr.core.choice import Choice
 from maxrr.data import Dataset
 from maxrr.errors import DataError, UnknownRecords
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
@@ -24,8 +24,8 @@ from maxrr.files.strict_json import Digest, body_of, json_text
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
-from maxrr.svm import FORM
 from maxrr.svm.arrays import wide
+from maxrr.svm.certificate import FORM
 from maxrr.unlearning import codec
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import salts_of, tree_of
@@ -89,7 +89,7 @@ class Bundle(Contents):
         The hashes of all receipts that the model handed out, from the first.
     blueprint : Blueprint
         How the model was made: network, seed, recipe, C, device, threads, versions, and the rule for the core.
-    choice : maxrr.core.Choice
+    choice : maxrr.core.choice.Choice
         Which retained records are core, and what choosing them depended on.
     extractor : dict of str to Tensor
         The weights of the extractor by name.

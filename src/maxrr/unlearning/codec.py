@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Choice, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core import Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core.choice import Choice
 from maxrr.data.fields import as_facts
 from maxrr.files import from_plain, to_plain
-from maxrr.nets import Environment
 from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.probe import Fingerprint
+from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction, training_of
 from maxrr.svm.snapshot import HeadState, restored, taken

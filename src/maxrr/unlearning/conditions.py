@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:  # a status is told without PyTorch
-    from maxrr.core import Choice
+    from maxrr.core.choice import Choice
     from maxrr.unlearning.blueprint import Blueprint
     from maxrr.unlearning.facts import Facts
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from maxrr.data import Dataset
-from maxrr.svm import EXACT
+from maxrr.svm.certificate import EXACT
 from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, TECHNIQUE, Guarantee
 from maxrr.unlearning.bundles import Bundle

@@ -19,11 +19,13 @@ from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.fields import described, shapes
 from maxrr.errors import DataError
-from maxrr.nets import Environment, NoNetwork, Recipe, split
+from maxrr.nets import Recipe, split
 from maxrr.nets.initial_weights import DRAWN_ANEW, DrawnAnewWarning, given_weights, would_lose_weights
 from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import check_importable, for_more_classes, suited
+from maxrr.nets.networks import NoNetwork
 from maxrr.nets.probe import check_comes_back
+from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import Network, begin, checked, made
 from maxrr.nets.training import warm_up
 from maxrr.nets.training_function import OwnTraining, Training

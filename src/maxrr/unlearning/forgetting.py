@@ -18,7 +18,7 @@ from maxrr.data import Dataset
 from maxrr.errors import Refused
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
-from maxrr.svm import FORM
+from maxrr.svm.certificate import FORM
 from maxrr.svm.problem import changed
 from maxrr.unlearning import transitions
 from maxrr.unlearning.actions import Action

@@ -14,15 +14,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from torch import nn
 
-from maxrr.core import Adopted, Choice, Core, Frozen, FullCore, HashCore
+from maxrr.core import Adopted, Core, Frozen, FullCore, HashCore
+from maxrr.core.choice import Choice
 from maxrr.data import Dataset
 from maxrr.errors import Refused, WorkspaceError
-from maxrr.nets import NoNetwork, Recipe
+from maxrr.nets import Recipe
+from maxrr.nets.networks import NoNetwork
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
-from maxrr.svm import LinearSVM
+from maxrr.svm.estimator import LinearSVM
 from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.fitting import fit, grown
@@ -256,11 +258,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -----
         maxrr.svm.FlatHeadWarning
             A head has weights of zero, so that every record is influential in it.
-        maxrr.nets.DrawnAnewWarning
+        maxrr.nets.initial_weights.DrawnAnewWarning
             The network was trained before, or started in a way of its own, and its weights are drawn anew.
-        maxrr.nets.NotRepeatableWarning
+        maxrr.nets.training_function.NotRepeatableWarning
             The training function was run twice on a part of the core, and gave two different networks.
-        maxrr.core.UntrainedShardsWarning
+        maxrr.core.shards.UntrainedShardsWarning
             Some shards have no core records of two classes: their extractors keep their first weights.
         """
         with self._changing(receipts=False, source=source):

@@ -189,7 +189,7 @@ class Receipt(Shown):
         records" where a function of the operator's own has trained the extractor again: only a replay shows that it
         gives the same bytes.
     form : int
-        The canonical form of the heads' bytes (`maxrr.svm.FORM`). Bytes of another form cannot be compared with these.
+        The canonical form of the heads' bytes (`FORM`). Bytes of another form cannot be compared with these.
     unconditional : bool
         Whether the answer is exact without conditions.
     conditions : list of str
@@ -234,7 +234,7 @@ class Receipt(Shown):
     C : float
         The weight of the heads' losses.
     environment : dict
-        Machine, versions and threads that the bytes depend on, as in `maxrr.nets.Environment`.
+        Machine, versions and threads that the bytes depend on, as in `maxrr.nets.recipe.Environment`.
     time : str
         When it was done, in UTC, as in ISO 8601.
     seconds : float

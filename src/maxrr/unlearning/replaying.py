@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr import plain_text
-from maxrr.core import Choice
-from maxrr.core.choice import Words, words_of
+from maxrr.core.choice import Choice, Words, words_of
 from maxrr.data import Dataset
 from maxrr.errors import DataError, WorkerLostError
 from maxrr.nets.initial_weights import given_weights
@@ -31,7 +30,8 @@ from maxrr.nets.run_store import as_array
 from maxrr.nets.training_function import SAME, OwnTraining
 from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.plain_text import Shown
-from maxrr.svm import EXACT, FORM, Certificate
+from maxrr.svm import Certificate
+from maxrr.svm.certificate import EXACT, FORM
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
 from maxrr.unlearning import consistency

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Choice
+from maxrr.core.choice import Choice
 from maxrr.evidence.sparse_tree import Tree
 from maxrr.nets.probe import Fingerprint
 from maxrr.once import once
-from maxrr.svm import LinearSVM, PlattScaling, fit_platt
+from maxrr.svm import PlattScaling, fit_platt
+from maxrr.svm.estimator import LinearSVM
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.snapshot import labels_of, renamed
 from maxrr.unlearning.blueprint import Blueprint

@@ -13,7 +13,7 @@ from pathlib import Path
 from maxrr.errors import WorkspaceError
 from maxrr.files import from_plain, parse_json
 from maxrr.files.strict_json import Count, Digest
-from maxrr.svm import FORM
+from maxrr.svm.certificate import FORM
 from maxrr.unlearning.facts import Facts, Secrets, Words
 from maxrr.workspace.errors import content_of, damaged, unfamiliar
 from maxrr.workspace.history import Frame, frames_in, without_changes
