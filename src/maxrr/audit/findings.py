@@ -499,7 +499,7 @@ class AuditReport(Shown):
         What may make the finding another one: what sets the audited model apart from all shadow models, test records
         that were not set aside at `fit`, and earlier audits.
     environment : dict
-        Where shadow models were trained, as `maxrr.nets.Environment` has it.
+        Where shadow models were trained, as `maxrr.nets.recipe.Environment` has it.
     time : str
         When the audit ended, in UTC (ISO 8601).
     seconds : float

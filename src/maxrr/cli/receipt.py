@@ -156,7 +156,7 @@ def give(
     if out.suffix == ".json":
         content = dossier.to_bytes() + b"\n"
     else:
-        from maxrr.report import dossier_page
+        from maxrr.report.dossier import dossier_page
 
         content = dossier_page(dossier).encode()
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -130,8 +130,8 @@ def needed(keys: Sequence[PublicKey]) -> None:
 
 def of_dossier(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
     """Check what a person was given about a request to forget, and the page around it."""
-    from maxrr.evidence import Statement
     from maxrr.evidence.dossiers import difference_to_log
+    from maxrr.evidence.envelopes import Statement
     from maxrr.report.words import count as counted
     from maxrr.unlearning.statements import HandedReceipt
 
@@ -226,7 +226,8 @@ def held(workspace: Workspace) -> str:
 
 def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
     """Check a log, that of a workspace with its receipts, and that it begins with all that it had."""
-    from maxrr.evidence import History, Log, check_log, compare_logs
+    from maxrr.evidence import Log, check_log, compare_logs
+    from maxrr.evidence.log import History
     from maxrr.workspace import check_receipt_log
 
     found, folder = Found(), None if place.is_file() else log_in(place)
