@@ -563,7 +563,7 @@ def test_the_default_core_is_the_one_that_the_rule_gives() -> None:
     found = result("paper/core-choice")
     assert choose({size: found["pieces"][f"validation, {size}"] for size in SIZES}) == found["choice"]
     assert not any(result(f"paper/{name}")["objections"] for name in CHOSEN.values())
-    default = core_of("20000", None, None, None, 1)
+    default = core_of("20000", None, 1)
     assert default.kind == result("paper/core-epochs")["default"]  # the later rule
     assert (type(default), MiddleCore.share) == (MiddleCore, found["choice"]["share"])
 

@@ -61,7 +61,7 @@ def test_a_socket(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     server = socket.socket(socket.AF_UNIX)
     server.bind("receipt.json")
     try:
-        assert "receipt.json: Is a socket" in shell("receipt", "show", "receipt.json", code=1).err
+        assert "receipt.json: No such device" in shell("receipt", "show", "receipt.json", code=1).err
     finally:
         server.close()
 

@@ -158,7 +158,8 @@ def test_weights_in_the_shell(tmp_path):
     lines = [f"{n},{'ill' if n % 4 == 0 else 'well'},{1 + n % 3}," + ",".join(map(str, r)) for n, r in enumerate(rows)]
     (tmp_path / "t.csv").write_text("\n".join(["id,label,counts,a,b,c", *lines]))
     shell = Shell()
-    fit = "fit", tmp_path / "t.csv", "--weight", "counts", "--epochs", "2", "--class-weight"
+    shell("data", "prepare", tmp_path / "t.csv", "--weight", "counts")
+    fit = "fit", tmp_path / "t.csv", "--epochs", "2", "--class-weight"
     shell(*fit, "ill=5", "--out", tmp_path / "ws")
     with Workspace.open(tmp_path / "ws") as workspace:
         assert workspace.model.class_weight == {"ill": 5.0}
