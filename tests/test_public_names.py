@@ -77,6 +77,7 @@ PUBLIC = {
     "maxrr.nets": {
         "MLP",
         "LeNet5",
+        "NoNetwork",
         "Recipe",
         "Run",
         "embed",

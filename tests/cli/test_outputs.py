@@ -57,7 +57,7 @@ OUTPUTS = {
         ("alice.html", "alice.json"),
         "out.html",
     ),
-    "key new file": Output(lambda made, out: ("key", "new", out), ("key.pem", "empty")),
+    "key new file": Output(lambda made, out: ("key", "new", out), ("key.pem",)),
     "key show out": Output(
         lambda made, out: ("key", "show", made / "key.pem", "--out", out), ("key.pub", "operator.pub")
     ),

@@ -161,7 +161,7 @@ def test_what_is_no_key_signs_nothing_and_is_not_shown(tmp_path):
 def test_who_lacks_a_newer_key_is_told_how_to_get_it():
     key, newer = SigningKey.generate(), SigningKey.generate()
     signed = Envelope.sign(Statement((Subject("model", "0" * 64),), "https://example.com/receipt/v1", {}), newer)
-    with pytest.raises(EvidenceError, match="maxrr key succession OLD NEW"):
+    with pytest.raises(EvidenceError, match="maxrr verify NEW"):
         signed.verify([key.public])
-    with pytest.raises(EvidenceError, match="maxrr key succession OLD NEW"):
+    with pytest.raises(EvidenceError, match="maxrr verify NEW"):
         Note.sign("text\n", "example.com/maxrr", newer).verify("example.com/maxrr", [key.public])

@@ -144,7 +144,8 @@ def of_dossier(file: Path, keys: tuple[PublicKey, ...], against: Path | None) ->
         why = difference_to_log(dossier, keys, log_in(against))
         found.check("log", "The log that you have goes on from the state of it that is signed in here.", why)
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
-    ids = ", ".join(str(record.id) for record in dossier.records[:5]) + (" …" if len(dossier.records) > 5 else "")
+    ids = ", ".join(str(id_) for record in dossier.records[:5] for id_ in record.id.values())
+    ids += " …" if len(dossier.records) > 5 else ""
     found.sentences = [f"It is about {counted(len(dossier.records), 'record')}{whose}: {ids}."]
     if any(check.held is False for check in found.checks):
         return found
