@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from typer import Context
+from typer.cli import get_docs_for_click
+
 import maxrr
 
 project, author, copyright = "MaxRR", "the MaxRR authors", "the MaxRR authors"
@@ -36,5 +39,19 @@ def moved(link: re.Match[str]) -> str:
     return f"{mark}[{words}]({target.removeprefix('docs/')})" if shown else words
 
 
+def write_shell(app: Any) -> None:
+    """Write the page of the shell from the commands' own help."""
+    from typer.main import get_command
+
+    from maxrr.cli import app as shell
+    from maxrr.cli.run import MEANING
+
+    codes = "".join(f"| {code} | {meaning} |\n" for code, meaning in MEANING.items())
+    text = get_docs_for_click(obj=get_command(shell), ctx=Context(get_command(shell)), name="maxrr", title="The shell")
+    page = f"{text}\n## Exit codes\n\n| code | meaning |\n|---|---|\n{codes}"
+    (ROOT / "docs" / "reference" / "shell.md").write_text(page, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
+    app.connect("builder-inited", write_shell)
     app.connect("source-read", read_source)
