@@ -2,7 +2,7 @@
 
     python benchmarks/audit_null.py --rows rows.jsonl --seconds 540 --out benchmarks/audit_null.json
 
-Started again with the same rows it goes on from there. `--docs docs/audit.md` fills in the numbers there.
+Started again with the same rows it goes on from there. `--docs benchmarks/audit.md` fills in the numbers there.
 
 Rules, fixed before any result:
 
@@ -325,7 +325,7 @@ def told_of(findings: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def tables(result: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """The rows of the two tables in docs/audit.md: of honest models, and of those that lie."""
+    """The rows of the two tables in benchmarks/audit.md: of honest models, and of those that lie."""
     honest_rows, lying_rows = [], []
     for one in result["situations"]:
         honest, name = one["honest"], one["situation"]
@@ -349,7 +349,7 @@ def row_of(*cells: str) -> str:
 
 
 def in_all(result: dict[str, Any]) -> str:
-    """How many honest models are found in all situations, as docs/audit.md says it."""
+    """How many honest models are found in all situations, as benchmarks/audit.md says it."""
     whole = [one for one in result["situations"] if "guarantee alone" not in one]
     found, audits = sum(one["honest"]["found"] for one in whole), sum(one["audits"] for one in whole)
     return f"{found} of {audits:,} honest models, {ranged(found / audits, interval(found, audits))}"

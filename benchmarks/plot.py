@@ -1,4 +1,4 @@
-"""Draw the plots of docs/svm.md from saved results: `python benchmarks/plot.py RESULTS [FOLDER]`."""
+"""Draw the plots of benchmarks/svm.md from saved results: `python benchmarks/plot.py RESULTS [FOLDER]`."""
 
 import json
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 fit, forget and accuracy run on 60,000 × 84 random ReLU features of Fashion-MNIST; scaling on up to 5 million made-up
 embeddings; wide on problems of the sizes that embeddings have, one row each, chosen by name. `benchmarks/tables.py`
-prints the tables of docs/svm.md from saved results, `benchmarks/plot.py` draws its plots.
+prints the tables of benchmarks/svm.md from saved results, `benchmarks/plot.py` draws its plots.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Print the tables of docs/svm.md, section 'Speed', in Markdown: `python benchmarks/tables.py RESULTS …`.
+"""Print the tables of benchmarks/svm.md, section 'Speed', in Markdown: `python benchmarks/tables.py RESULTS …`.
 
 Several files of results, of different machines, are taken together; of a row that is in more than one, the last counts.
 """

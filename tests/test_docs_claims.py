@@ -46,15 +46,15 @@ def said(file: str, sentence: str) -> None:
 
 
 def test_receipts_are_chained(folder: Path) -> None:
-    said("docs/workspace.md", "Each names the one before it by its hash")
+    said("docs/specifications/workspace.md", "Each receipt names the one before it by its hash")
     with Workspace.open(folder) as workspace:
         receipts = list(workspace.receipts())
     assert [receipt.previous for receipt in receipts] == ["", receipts[0].digest, receipts[1].digest]
 
 
 def test_opening_runs_nobodys_code(folder: Path) -> None:
-    said("docs/workspace.md", "Opening a folder runs no code but this library's.")
-    said("docs/workspace.md", "it never calls it")
+    said("docs/specifications/workspace.md", "Opening a folder runs no code but this library's.")
+    said("docs/specifications/workspace.md", "it never calls it")
     CALLS.clear()
     with Workspace.open(folder) as workspace:
         workspace.status()
@@ -79,7 +79,7 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
 
 
 def test_rows_name_nobody_by_their_neighbours(folder: Path) -> None:
-    said("docs/workspace.md", "in an order that only the key knows")
+    said("docs/specifications/workspace.md", "in an order that only the key knows")
     with Workspace.open(folder) as workspace:
         ids = workspace._fitted.records.ids
     held = ids[ids > 0]

@@ -15,11 +15,18 @@ from maxrr.audit.attacks import interval
 from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "lab" / "reproduction.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md", ROOT / "lab" / "reproduction.md", *sorted((ROOT / "benchmarks").glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[gs]*/*.md")),
+]  # fmt: skip
+LONG = ("specifications/audit", "specifications/cluster", "guides/serving", "guides/own-training")  # many networks
 
-TRAINING = ("audit.md", "scale.md", "serving.md", "training.md")  # which train many networks, or export them
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def name_of(page: Path) -> str:
+    return f"{page.parent.name}/{page.stem}"
+
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -37,7 +44,7 @@ def run_python(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, id=page.name, marks=[pytest.mark.long] * (page.name in TRAINING)) for page in PAGES],
+    [pytest.param(page, id=name_of(page), marks=[pytest.mark.long] * (name_of(page) in LONG)) for page in PAGES],
 )
 def test_python_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
@@ -92,15 +99,24 @@ def test_commands_exist() -> None:
 
 
 def test_the_accuracies_are_those_that_were_measured() -> None:
-    page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
-    measured = read_json("benchmarks/core_accuracy.json")["lines"]
-    lines = {(line["ranking_runs"], line["epochs"], line["batch_size"]): line for line in measured}
-    for epochs, named in ((18, "18 epochs, batches of 64 (default)"), (36, "36 epochs")):
-        line = lines[100, epochs, 64]
-        accuracy = f"{line['accuracy']:.3f} ± {line['standard_error']:.3f}"
-        assert f"| {named} | {accuracy} | {line['not_free']:,.0f} |" in page
-    ten = lines[10, 18, 64]
-    assert f"does as well as one by a hundred ({ten['accuracy']:.3f} ± {ten['standard_error']:.3f})" in page
+    page = (ROOT / "docs" / "guides" / "choosing.md").read_text(encoding="utf-8")
+    reproduction = (ROOT / "lab" / "reproduction.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| ((?:hash|middle|frequency), [\d,]+).*? \| ([\d. ±]+) \| ([\d.]+) % \| ([\d.]+) %", page, re.MULTILINE
+    )
+    assert len(rows) == 5
+    for core, accuracy, free, exact in rows:  # the table there is made from the result files
+        assert re.search(rf"^\| {core} \| {accuracy} \| {free} ± [\d.]+ % \| {exact} ±", reproduction, re.MULTILINE)
+    measured = read_json("benchmarks/unlearning.json")["hash, cpu"]
+    assert f"beside {measured['train_again_seconds']:.0f} seconds of training again" in " ".join(page.split())
+    requests = measured["requests"]
+    for name, words in (("exact-untouched, 1", "free"), ("exact-refit, 1", "influential"), ("exact-refit, 1,000", "")):
+        row = requests[name]
+        ratio = float(f"{row['ratio']:.3g}")
+        assert re.search(rf"{words}.* \| {row['seconds']:.2g}0* \| {ratio:,.0f} \|", page), name
+    for shards, accuracy, seconds in re.findall(r"^\| (\d) \| ([\d.]+) \| (\d+) \|$", page, re.MULTILINE):
+        named = "one shard" if shards == "1" else f"{shards} shards"
+        assert re.search(rf"^\| {named}, falling rate .* {accuracy} ± \S+ \| {seconds} \(", reproduction, re.MULTILINE)
 
 
 def rate(found: dict[str, Any]) -> str:
@@ -109,7 +125,7 @@ def rate(found: dict[str, Any]) -> str:
 
 
 def test_the_audits_are_those_that_were_measured() -> None:
-    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    page = (ROOT / "benchmarks" / "audit.md").read_text(encoding="utf-8")
     text, cores = " ".join(page.split()), read_json("benchmarks/audit.json")["cores"]
     assert cores.keys() == {"hash", "frequency"}
     honest, seen = [], {}
@@ -130,7 +146,7 @@ def test_the_audits_are_those_that_were_measured() -> None:
 
 
 def test_an_audit_is_right_about_itself_as_far_as_was_measured() -> None:
-    text = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    text = (ROOT / "benchmarks" / "audit.md").read_text(encoding="utf-8")
     study = runpy.run_path(str(ROOT / "benchmarks" / "audit_null.py"))
     measured = read_json("benchmarks/audit_null.json")
     whole = [one for one in measured["situations"] if "guarantee alone" not in one]
@@ -146,7 +162,7 @@ def test_an_audit_is_right_about_itself_as_far_as_was_measured() -> None:
 
 
 def test_the_cost_of_durability_is_what_was_measured() -> None:
-    page = (ROOT / "docs" / "workspace.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "specifications" / "workspace.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
     measured = read_json("benchmarks/requests.json")
     for row in measured["rows"][1:]:
@@ -169,7 +185,7 @@ def test_the_cost_of_durability_is_what_was_measured() -> None:
 
 
 def test_the_time_of_one_record_is_what_was_measured() -> None:
-    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "serving.md").read_text(encoding="utf-8")
     measured = read_json("benchmarks/serving.json")
     names = {
         "workspace": "`workspace.model.predict`", "served, onnx": "served, `onnx`", "served, torch": "served, `torch`",
@@ -182,7 +198,10 @@ def test_the_time_of_one_record_is_what_was_measured() -> None:
 
 
 def test_embeddings_page_says_what_was_measured() -> None:
-    found, page = read_json("benchmarks/embeddings.json"), (ROOT / "docs" / "embeddings.md").read_text("utf-8")
+    found, page = (
+        read_json("benchmarks/embeddings.json"),
+        (ROOT / "docs" / "guides" / "embeddings.md").read_text("utf-8"),
+    )
     assert (found["records"], found["width"], found["classes"]) == (1_000_000, 768, 10)
     assert found["date"][:10] in page
     for shown in (

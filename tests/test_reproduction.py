@@ -821,4 +821,4 @@ def test_audits_of_shards() -> None:
     measured = json.loads((ROOT / "benchmarks" / "audit_null.json").read_text(encoding="utf-8"))["situations"]
     (shards,) = (one for one in measured if one["situation"] == "shards")
     assert (shards["audits"], shards["honest"]["found"]) == (100, 2)
-    assert "Of a hundred [audits](../docs/audit.md) of small models in three shards" in TEXT
+    assert "Of a hundred [audits](../docs/specifications/audit.md) of small models in three shards" in TEXT

@@ -1,4 +1,4 @@
-"""Write the sections of docs/cli.md that say what each command takes, from the commands themselves.
+"""Write the sections of docs/reference/shell.md that say what each command takes, from the commands themselves.
 
     python tools/cli_page.py
 
@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from maxrr.cli import app
 
-PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "shell.md"
 FIRST = "## maxrr fit\n"
 
 

@@ -1,4 +1,4 @@
-"""docs/cli.md and the help are true: every command and option is there, every example can be typed."""
+"""docs/reference/shell.md and the help are true: every command and option is there, every example can be typed."""
 
 import re
 import runpy
@@ -14,7 +14,7 @@ from tests.cli.terminal import maxrr
 from tests.cli.tree import COMMANDS, LEAVES, ROOT, parse
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "cli.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "shell.md").read_text(encoding="utf-8")
 
 each_command = pytest.mark.parametrize("name", LEAVES)
 
@@ -49,7 +49,7 @@ def test_exit_codes() -> None:
     assert [meaning for meaning in MEANING.values() if meaning not in shown] == []
 
 
-@pytest.mark.parametrize("page", ["cli.md", "concepts.md"])
+@pytest.mark.parametrize("page", ["reference/shell.md", "concepts.md"])
 def test_every_outcome_of_a_replay_is_in_the_tables(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     tables = " ".join(line for line in text.splitlines() if line.startswith("| `"))

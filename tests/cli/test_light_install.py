@@ -14,7 +14,7 @@ from maxrr.report.dossier import dossier_page
 from tests.evidence.forgeries import KEY, TRUE
 from tests.evidence.logs import log_of
 
-EVIDENCE = Path(__file__).parents[2] / "docs" / "evidence.md"
+EVIDENCE = Path(__file__).parents[2] / "docs" / "specifications" / "evidence.md"
 CODE = """
 import sys
 allowed = set(sys.argv.pop(1).split(","))

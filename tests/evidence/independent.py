@@ -1,4 +1,4 @@
-"""A second verifier of dossiers, written from docs/evidence.md alone: it uses nothing of maxrr."""
+"""A second verifier of dossiers, written from docs/specifications/evidence.md alone: it uses nothing of maxrr."""
 
 import base64
 import hashlib

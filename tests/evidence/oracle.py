@@ -1,4 +1,4 @@
-"""The commitment as docs/evidence.md defines it, by recursion over the set: slow, and nothing else."""
+"""The commitment as docs/specifications/evidence.md defines it, by recursion over the set: slow, and nothing else."""
 
 import hmac
 from collections.abc import Iterable

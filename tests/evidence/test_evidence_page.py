@@ -1,4 +1,4 @@
-"""The test vectors in docs/evidence.md are what the code gives, and what the definition gives."""
+"""The test vectors in docs/specifications/evidence.md are what the code gives, and what the definition gives."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from maxrr.evidence.sparse_tree import Absence, Presence, Tree, key_of, salt_of, value_of
 from tests.evidence.oracle import root_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "evidence.md"
+PAGE = Path(__file__).parents[2] / "docs" / "specifications" / "evidence.md"
 SECRET = bytes(range(32))
 
 
