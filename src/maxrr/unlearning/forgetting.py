@@ -265,7 +265,9 @@ def state_without(now: Fitted, request: Request, number: int) -> Fitted:
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     gone = [subject_hmac(now.key, person) for person in now.records.people_without(request.rows)]
     then = transitions.without_records(now, request)
-    return changed(then, people=then.people.with_more(dict.fromkeys(gone, Forgotten(number, moment)))) if gone else then
+    if gone:
+        then = changed(then, people=then.people.with_more(dict.fromkeys(gone, Forgotten(number, moment))))
+    return reuse(then, now, *MODEL_FACTS)
 
 
 def united(requests: Sequence[Request]) -> Request:

@@ -310,11 +310,15 @@ class Receipt(Shown):
         str
             JSON, which `from_json` reads: in one line, names in order, no spaces.
         """
+        return text_of(self._plain())
+
+    def _plain(self) -> dict[str, Any]:
+        """The receipt as values that JSON can say; what is None is left out."""
         said = {name: value for name, value in vars(self).items() if value is not None}
         said["heads"] = [vars(head) for head in self.heads]
         if self.losses is not None:
             said["losses"] = [vars(loss) for loss in self.losses]
-        return text_of(said)
+        return said
 
     @property
     def sentences(self) -> list[str]:

@@ -148,10 +148,8 @@ class HeldRecords:
         """Whom no record is about once these rows are gone."""
         if self.subjects is None or not len(rows):
             return []
-        leaving = np.unique(self.subjects[rows])
-        staying = np.setdiff1d(self.of_subjects(leaving), rows)
-        gone: list[Any] = np.setdiff1d(leaving, self.subjects[staying]).tolist()
-        return gone
+        leaving, people = set(rows.tolist()), sorted(set(self.subjects[rows].tolist()))
+        return [person for person in people if leaving.issuperset(self._rows_with(SUBJECTS, [person]).tolist())]
 
     def retained(self) -> Dataset:
         """The records that are there, as a dataset of their own, in the order of their ids."""

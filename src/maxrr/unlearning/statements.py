@@ -141,8 +141,7 @@ def receipt_statement(receipt: Receipt) -> Statement:
     Statement
         What is signed.
     """
-    said = read_json(receipt.to_json().encode(), "the receipt")
-    return Statement((Subject(MODEL, receipt.model_after),), RECEIPT_TYPE, said)
+    return Statement((Subject(MODEL, receipt.model_after),), RECEIPT_TYPE, receipt._plain())
 
 
 def receipt_in(statement: Statement) -> Receipt:

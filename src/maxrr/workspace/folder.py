@@ -13,6 +13,7 @@ import shutil
 import time
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -378,7 +379,7 @@ class Folder:
         with seen.only_copy_at_work(self.token):
             if self.said_older():
                 return
-            seen.keep(self.token, self.now)
+            seen.keep(self.token, replace(self.now, root=""))
             self.log = receipt_log.bring_up_to(self.folder, self.root, self.signing, log, self.answers)
             seen.keep(self.token, self.now)
 

@@ -179,9 +179,10 @@ class FolderKeeper:
         `source` says where the records come from that it has learned: all of them by a fit, more by an addition.
         """
         before = self.model._fitted if self.store.has_state else None
-        network = network_facts(after.blueprint.network)
         if before is not None and after.blueprint.network is before.blueprint.network:
             network = self.store.facts.network  # which may not be given here
+        else:
+            network = network_facts(after.blueprint.network)
         sources: Sources = self.store.words.sources if self.store.has_state else ({},)
         if source is not None:
             sources = (*sources, dict(source)) if answers else (dict(source),)

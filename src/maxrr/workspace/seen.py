@@ -55,8 +55,8 @@ class Seen:
 
 def place() -> Path:
     """Where programs keep such things."""
-    named = Path(os.environ.get("XDG_STATE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".local" / "state") / "maxrr" / "seen"
+    named = os.environ.get("XDG_STATE_HOME", "")
+    return Path(named if os.path.isabs(named) else os.path.expanduser("~/.local/state"), "maxrr", "seen")
 
 
 def latest(token: str) -> Seen:
