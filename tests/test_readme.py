@@ -3,9 +3,7 @@
 import json
 import re
 import runpy
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +51,6 @@ def test_python_runs(
     if page.name != "README.md":
         request.getfixturevalue("here")  # one replay in a fresh process is enough
     run_python(page)
-
-
-def test_data_page_shows_what_describe_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `list` and `get` print depends on the machine."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONUTF8", "1")
-    page = ROOT / "docs" / "data.md"
-    run_python(page)  # which writes the file described
-    (shown,) = (block for block in blocks(page, "console") if "data describe" in block)
-    command, printed = shown.removeprefix("$ maxrr ").split("\n", maxsplit=1)
-    done = subprocess.run(
-        [sys.executable, "-m", "maxrr", *shlex.split(command)], capture_output=True, check=True, encoding="utf-8"
-    )
-    assert done.stdout == printed
 
 
 @each_page

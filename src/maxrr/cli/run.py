@@ -5,7 +5,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO
 
@@ -48,11 +48,12 @@ LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch"
 class Commands(TyperGroup):
     """All of the command line. Whatever a command raises ends here."""
 
-    def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:
+    def main(self, *arguments: Any, **settings: Any) -> Any:
         """Do what the arguments say, and exit. `python -m maxrr` calls itself maxrr, too."""
         prepare_streams()
-        self.as_json = "--json" in (sys.argv if args is None else args)
-        return super().main(args, **{"prog_name": "maxrr", **settings})
+        given = settings.get("args", *arguments[:1])
+        self.as_json = "--json" in (sys.argv if given is None else given)
+        return super().main(*arguments, **{"prog_name": "maxrr", **settings})
 
     def invoke(self, ctx: Any) -> Any:
         with reported(debug=ctx.params["debug"], json=self.as_json):
