@@ -6,7 +6,7 @@ multipliers where they are, and solve this small linear system over the rational
 bounds and the duality gap is then exactly zero, the point is the optimum, by weak duality, and every claim of the head
 can be held against it: errors, partition, bytes. If it is not, the gap says how far from it the optimum can be.
 
-Nothing here is shared with the code under test but the two constants of the canonical form, which docs/svm.md names.
+Nothing here is shared with the code under test but the two constants of the canonical form, which its specification names.
 """
 
 from collections.abc import Iterator
@@ -178,7 +178,7 @@ def bias_interval(scores: list[int], unit: int, signs: list[int], caps: list[Fra
 
 
 def canonical(x: Fraction, floor: int) -> float:
-    """Form 2 of docs/svm.md."""
+    """Form 2 of its specification."""
     size = abs(x)
     n = size * THETA
     e = floor

@@ -42,7 +42,7 @@ class Stop(Exception):  # noqa: N818 (an answer, not an error)
 
 
 LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch"}
-"""What is not there where maxrr was installed to check evidence alone (docs/evidence.md)."""
+"""What is not there where maxrr was installed to check evidence alone (docs/specifications/evidence.md)."""
 
 
 class Commands(TyperGroup):

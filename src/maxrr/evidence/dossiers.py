@@ -183,7 +183,7 @@ class Dossier:
         Returns
         -------
         dict
-            Its fields, as docs/evidence.md lists them.
+            Its fields, as docs/specifications/evidence.md lists them.
         """
         return {
             "type": DOSSIER_TYPE,

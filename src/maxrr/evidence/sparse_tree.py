@@ -15,7 +15,7 @@ from maxrr.evidence.exact_text import Bytes32, Plain
 from maxrr.files.strict_json import framed
 
 # How records and subtrees of a commitment are hashed, and how keys are read bit by bit: the rule, and why it is this
-# one, is in docs/evidence.md.
+# one, is in docs/specifications/evidence.md.
 
 SIZE = 32  # bytes of a key, a value and a hash
 DEEPEST = 8 * SIZE  # two keys that differ in the last bit only part here

@@ -2,7 +2,7 @@
 
 The head minimises P(w, b) = ½|w|² + Σ Cᵢ max(0, 1 − mᵢ) with margins mᵢ = yᵢ(w·xᵢ + b), yᵢ = ±1. In exact arithmetic
 its w is unique, and b is the point nearest to zero of the interval of optimal ones. `exact/enclosure.py` proves how far
-from it the published numbers can be; docs/svm.md has the proof on a page.
+from it the published numbers can be; docs/specifications/svm.md has the proof on a page.
 """
 
 from dataclasses import dataclass

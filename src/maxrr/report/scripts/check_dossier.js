@@ -1,4 +1,4 @@
-// Checks a dossier as docs/evidence.md says: strict reading, SHA-2, Ed25519, proofs. Needs no page and no network.
+// Checks a dossier as docs/specifications/evidence.md says: strict reading, SHA-2, Ed25519, proofs. Needs no page and no network.
 // Everything here is public, so that nothing has to take constant time. A claim that fails throws a Wrong.
 "use strict";
 
