@@ -1,7 +1,7 @@
 """Small problems against the exact oracle, many of them: `python -m tests.svm.oracle_run --help`.
 
 Every model is held against the solution in rational arithmetic: its errors must be within the stated bounds, and where
-a head is decided its bytes must be those of the exact solution, rounded by the rule of its specification, which is written
+a head is decided its bytes must be those of the exact solution, rounded by the specified rule, which is written
 down here a second time. A problem is fitted, fitted in another order, a record is forgotten and inserted again. With
 `--weighted` samples weigh from 1e-3 to 1e3, or whole numbers and nothing, or one class weighs 50 times the other.
 """

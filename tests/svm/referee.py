@@ -6,7 +6,7 @@ multipliers where they are, and solve this small linear system over the rational
 bounds and the duality gap is then exactly zero, the point is the optimum, by weak duality, and every claim of the head
 can be held against it: errors, partition, bytes. If it is not, the gap says how far from it the optimum can be.
 
-Nothing here is shared with the code under test but the two constants of the canonical form, which its specification names.
+Nothing here is shared with the code under test but the two constants of the canonical form, which are specified.
 """
 
 from collections.abc import Iterator
