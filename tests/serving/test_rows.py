@@ -77,7 +77,7 @@ def test_columns_that_are_called_like_the_inputs_are_encoded_too(tmp_path):
         ([ASKED[0], 3], "record 1 does not have the columns"),
         (ASKED[0] | {"country": None}, "row 0, column 'country': there is no value"),
         (ASKED[1] | {"visits": "many"}, "row 0, column 'visits': 'many' is not a number"),
-        (ASKED[1] | {"visits": [1, 2]}, "a list is not a number"),
+        (ASKED[1] | {"visits": [1, 2]}, "this is a list"),
         (ASKED[1] | {"visits": 10**400}, "row 0, column 'visits': inf is not a finite number in float32"),
         (ASKED[1] | {"age": -(10**400)}, "row 0, column 'age': -inf is not a finite number in float32"),
         (RECORDS, "the records are a Dataset"),

@@ -234,3 +234,19 @@ def test_groups_are_whole(workspace):
         other = replace(receipts[1], **{name: getattr(receipts[4], name)})
         if getattr(receipts[4], name) != getattr(receipts[1], name):
             assert not are_whole([receipts[0], other, *receipts[2:]])
+
+
+def test_a_request_is_what_it_was_when_it_was_asked(template, tmp_path):
+    """The caller's array may be used again, also before the block ends; afterwards nothing is taken."""
+    with Workspace.open(copied(template("hash"), tmp_path / "ws")) as workspace:
+        free = workspace.model.ids_of("free")[:3]
+        asked = free[:1].copy()
+        with workspace.batch() as batch:
+            tickets = []
+            for id_ in free:
+                asked[0] = id_
+                tickets.append(batch.unlearn(asked))
+        assert [ticket.receipt.requested for ticket in tickets] == [1, 1, 1]
+        assert workspace.model.has_forgotten(free).all()
+        with pytest.raises(ValueError, match="has ended"):
+            batch.unlearn(free)

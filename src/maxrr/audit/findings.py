@@ -106,7 +106,7 @@ def rank_p_value(statistic: ArrayLike, null_statistics: ArrayLike, tolerance: fl
         Statistics this near to each other count as equal, which only makes p-values larger. Retrained models may be
         the same to the byte, and a model equal to them up to rounding must not stand out.
 
-    >>> rank_p_value(3.0, [0.1, 0.4, 0.2])
+    >>> float(rank_p_value(3.0, [0.1, 0.4, 0.2]))
     0.25
     >>> rank_p_value(np.array([3.0, 0.0]), [[0.1, 0.1], [0.4, 0.0], [0.2, 0.0]])
     array([0.25, 1.  ])

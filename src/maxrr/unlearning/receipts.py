@@ -218,8 +218,7 @@ class Receipt(Shown):
     records_before, records_after : int
         How many records the model had before the request, and has after it.
     commitment_before, commitment_after : str
-        The commitments to the records, before and after: roots of the salted tree over them. Up to
-        version 6, HMACs of their content hash.
+        The commitments to the records, before and after: roots of the salted tree over them.
     model_before, model_after : str
         HMACs of the hash of extractor and heads, before and after.
     heads : list of HeadCertificate

@@ -1,5 +1,6 @@
 """`Workspace`: a folder that holds a live model, and what only a folder has: receipts, dossiers, exports, copies."""
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -87,6 +88,7 @@ class Batch:
 
     def __init__(self) -> None:
         self._tickets: list[tuple[NamedRecords, Ticket]] = []
+        self._ended = False
 
     def unlearn(self, ids: Ids | None = None, *, subjects: Ids | None = None) -> Ticket:
         """Ask to forget records, by their ids or all records of some subjects.
@@ -103,8 +105,10 @@ class Batch:
         """
         if (ids is None) == (subjects is None):
             raise ValueError("a request names records by ids, or people by subjects: one of the two")
+        if self._ended:
+            raise ValueError("the batch has ended: ask within its block, or begin another")
         ticket = Ticket()
-        self._tickets.append(((ids, subjects), ticket))
+        self._tickets.append(((copy.deepcopy(ids), copy.deepcopy(subjects)), ticket))  # they stay the caller's
         return ticket
 
 
@@ -118,9 +122,9 @@ class Workspace:
     Use `create` for a new one and `open` for one that is there, best in a `with` block: until `close` nobody else can
     work in the folder.
 
-    Threads may share a workspace. Predictions never wait: each comes from one committed state, the last one when it
-    began. Everything else is done one after the other. A forked process can predict with what it inherited, and must
-    open the folder again to change it.
+    Threads may share a workspace. Predictions do not wait (`predict_proba` only the first time after a change): each
+    comes from one committed state, the last one when it began. Everything else is done one after the other. A forked
+    process can predict with what it inherited, and must open the folder again to change it.
 
     Examples
     --------
@@ -350,7 +354,10 @@ class Workspace:
         with self.model._changing():  # or nothing needs to be collected
             check_policy(core_policy)
         batch = Batch()
-        yield batch
+        try:
+            yield batch
+        finally:
+            batch._ended = True
         answers = self.model._unlearn_together([named for named, _ in batch._tickets], core_policy, progress)
         for (_, ticket), answer in zip(batch._tickets, answers, strict=True):
             ticket._answer = answer
