@@ -20,11 +20,13 @@ autodoc_default_options = {"exclude-members": "set_fit_request, set_score_reques
 numpydoc_show_class_members = False
 
 ROOT = Path(__file__).parents[1]
+OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(?:lab|benchmarks)/[^)\s]+\.md[^)\s]*\)")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
 
 
 def read_source(app: Any, page: str, text: list[str]) -> None:
-    """The README is the front page. What it points to in the repository outside docs/ is not on the site."""
+    """The README is the front page. Pages that lie in the repository outside docs/ are not on the site."""
+    text[0] = OUTSIDE.sub(r"\1", text[0])
     if page == "index":
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         text[0] = LINK.sub(moved, readme) + text[0]

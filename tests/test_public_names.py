@@ -113,7 +113,6 @@ PUBLIC = {
         "Status",
         "Ticket",
         "Trace",
-        "Workspace",
         "check_receipt_log",
     },
     "maxrr.svm": {

@@ -11,7 +11,6 @@ __all__ = [
     "Status",
     "Ticket",
     "Trace",
-    "Workspace",
     "check_receipt_log",
 ]
 
@@ -26,7 +25,8 @@ if typing.TYPE_CHECKING:  # what is not in `__all__` is for other rooms
     from maxrr.workspace.states import Commit as Commit
     from maxrr.workspace.status import Status
     from maxrr.workspace.status import overview as overview
-    from maxrr.workspace.workspace import Batch, Ticket, Trace, Workspace
+    from maxrr.workspace.workspace import Batch, Ticket, Trace
+    from maxrr.workspace.workspace import Workspace as Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "copies": ("backup",),
