@@ -36,8 +36,8 @@ def predict(
     Images are taken as they are: of the size that the workspace was fitted on, grey or in colour as there. An .npy file
     holds one record or many, an .npz file those in X or x_test, or in one array for each input, such as X.tokens. The
     columns of a .csv or .parquet file are found by their names, if the workspace knows them, and encoded as they were
-    for fitting; those of labels and ids are passed over. The class is the most probable one: that of `MaxRR.predict`,
-    by the heads' scores alone, may be another where the two come close.
+    for fitting; those of labels and ids are passed over. The class is that of `MaxRR.predict`, by the heads'
+    scores; another may be more probable, above all where classes have weights.
 
     Examples:
 
@@ -55,21 +55,25 @@ def predict(
         read = [records_in(path, kind, reading) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
-        probabilities = found.model.predict_proba(records)
+        probabilities, scores = found.model.predict_proba(records), found.model.decision_function(records)
+        chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
         classes = [kind.class_names[place] for place in kind.present]
-    answers = [best(name, row, classes) for name, row in zip(names, probabilities, strict=True)]
+    answers = [
+        answer(name, row, classes, place)
+        for name, row, place in zip(names, probabilities, chosen.tolist(), strict=True)
+    ]
     if json:
         show.json(answers)
         return
-    rows = [(answer["record"], answer["class"], f"{answer['top'][0]['probability']:.3f}") for answer in answers]
+    rows = [(said["record"], said["class"], f"{said['probability']:.3f}") for said in answers]
     show.table(("record", "class", "probability"), rows, numbers=("probability",))
 
 
-def best(name: str, probabilities: NDArray[Any], classes: list[str]) -> dict[str, Any]:
-    """The class of one record, and those that come close."""
+def answer(name: str, probabilities: NDArray[Any], classes: list[str], chosen: int) -> dict[str, Any]:
+    """The class of one record, and the most probable ones."""
     order = sorted(range(len(classes)), key=lambda place: -probabilities[place])[:MOST]
     top = [{"class": classes[place], "probability": float(probabilities[place])} for place in order]
-    return {"record": name, "class": top[0]["class"], "top": top}
+    return {"record": name, "class": classes[chosen], "probability": float(probabilities[chosen]), "top": top}
 
 
 # Records in files

@@ -119,7 +119,7 @@ def tell_requests(status: Status, receipts: list[Receipt]) -> None:
         (str(receipt.number), receipt.time[:16].replace("T", " "), concerned(receipt), receipt.guarantee)
         for receipt in receipts
     ]
-    caption = f"The receipts are in {show.near(status.folder)}/receipts."
+    caption = f"One in words: maxrr receipt show {show.near(status.folder)} {status.requests}"
     show.table(("request", "time (UTC)", "records", "guarantee"), rows, numbers=("request", "records"), caption=caption)
 
 

@@ -32,7 +32,7 @@ def dossier_of(
     if handed.envelope is None:
         raise WorkspaceError(
             f"receipt {number} is not signed, so that there is nothing that others could check: give a key, as "
-            "signing_key=… to Workspace.open, or in the shell with --key, for later ones"
+            "signing_key=… to Workspace.open, or in the shell in MAXRR_SIGNING_KEY or its usual place, for later ones"
         )
     known = fitted.secret, number, store.proofs(number)
     named = look_up(*known, PERSON, subject) or [] if subject is not None else ids or ()

@@ -81,7 +81,7 @@ class FolderKeeper:
         if receipts and self.store.signing is None and self.store.has_state and self.store.root.files.keys:
             raise WorkspaceError(
                 "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
-                "shell with --key. Nothing was changed"
+                "shell in MAXRR_SIGNING_KEY or its usual place. Nothing was changed"
             )
         if receipts:
             self.check_parameters()

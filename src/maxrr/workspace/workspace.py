@@ -108,7 +108,10 @@ class Batch:
         if self._ended:
             raise ValueError("the batch has ended: ask within its block, or begin another")
         ticket = Ticket()
-        self._tickets.append(((copy.deepcopy(ids), copy.deepcopy(subjects)), ticket))  # they stay the caller's
+        ids, subjects = (
+            copy.copy(given) if isinstance(given, list | np.ndarray) else given for given in (ids, subjects)
+        )
+        self._tickets.append(((ids, subjects), ticket))
         return ticket
 
 
