@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Modules are compiled when they are first imported, and that is kept; most of what is installed never is (--no-compile).
 export PYTHONDONTWRITEBYTECODE :=
+# One more than cores: tests wait for disks and processes a quarter of their time.
+WORKERS = $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 
 .PHONY: demo reproduce test lint types unit package long cuda bench docs notebooks fashion-mnist browser format clean
 
@@ -23,7 +25,7 @@ types: .venv/dev.stamp
 	$(BIN)/mypy --num-workers 2
 
 unit: .venv/dev.stamp fashion-mnist
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another folder with nothing but that wheel installed
 	rm -rf build/package
