@@ -1,9 +1,12 @@
-"""What can go wrong, by what a caller can do about it. All of it is a `MaxRRError`.
+"""What can go wrong, by what a caller can do about it. All of it is a `MaxRRError`, and each kind has its `code`.
 
 Each is a ValueError as well, which scikit-learn and older callers expect; those of engines are RuntimeErrors. A head
 that cannot be solved is an `ArithmeticError` of the room that solves it: `maxrr.svm.ConvergenceError`.
+
+Callers catch the kinds in `__all__`, and tell the others apart by their `code`, which never changes.
 """
 
+import re
 import typing
 
 __all__ = [
@@ -29,17 +32,20 @@ class MaxRRError(Exception):
     Attributes
     ----------
     code : str
-        What names this kind of error for programs, and never changes; empty where it has no such name.
+        What names this kind of error for programs, and never changes: the name of the class, as in `older-copy`.
     """
 
-    code = ""
+    code = "error"
+
+    def __init_subclass__(cls) -> None:
+        cls.code = re.sub("(?<=.)(?=[A-Z])", "-", cls.__name__.removesuffix("Error")).lower()
 
 
 class DataError(MaxRRError, ValueError):
     """Something is wrong with the data: what, with which record or file. Repair or replace it."""
 
 
-class UnknownRecords(DataError):  # noqa: N818 (an answer, and no fault)
+class UnknownRecords(DataError):
     """Records beside those of a model that it has not forgotten either. Bring the data that it was fitted on."""
 
 
@@ -51,7 +57,7 @@ class EvidenceError(MaxRRError, ValueError):
     """A key, signature, proof or log that is not what it must be: what, and where. Do not believe what it says."""
 
 
-class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
+class Refused(MaxRRError, ValueError):
     """A request that is not carried out as it is. Nothing was changed. Ask for one of `plans`, or for something else.
 
     Parameters
@@ -68,7 +74,7 @@ class Refused(MaxRRError, ValueError):  # noqa: N818 (an answer, and no fault)
         self.plans = plans
 
 
-class NotHere(Refused, DataError):  # noqa: N818
+class NotHere(Refused, DataError):
     """A request for records or people that the model does not hold. Check their ids.
 
     Parameters
@@ -80,7 +86,7 @@ class NotHere(Refused, DataError):  # noqa: N818
     """
 
 
-class OlderCopy(Refused, WorkspaceError):  # noqa: N818
+class OlderCopy(Refused, WorkspaceError):
     """Work in a workspace that is known to be an older copy of it, or a fork: a second history would begin.
 
     Bring the newer copy with `Workspace.catch_up`; if it is lost for good, say so with `Workspace.accept_loss`.
@@ -93,18 +99,16 @@ class OlderCopy(Refused, WorkspaceError):  # noqa: N818
         As in `Refused`: always empty, because no other policy makes the copy newer.
     """
 
-    code = "older-copy"
 
-
-class Stale(MaxRRError, ValueError):  # noqa: N818
+class Stale(MaxRRError, ValueError):
     """A plan for a state that the model is no longer in. Nothing was changed. Plan again, and look at the new plan."""
 
 
-class Revoked(MaxRRError, ValueError):  # noqa: N818
+class Revoked(MaxRRError, ValueError):
     """A served model that still knows what was forgotten since. Export it again from its workspace."""
 
 
-class RevocationsUnread(MaxRRError, ValueError):  # noqa: N818
+class RevocationsUnread(MaxRRError, ValueError):
     """The list of revocations could not be read for too long, so that nobody knows whether a model may still answer."""
 
 
@@ -114,3 +118,179 @@ class EngineError(MaxRRError, RuntimeError):
 
 class WorkerLostError(EngineError):
     """A worker process ended before its work was done, for example because it ran out of memory."""
+
+
+class MissingColumn(DataError):
+    """A table without a column that is needed. Rename one, or say which one is meant."""
+
+
+class MissingIds(DataError):
+    """Records without ids, by which requests name them. Give ids, or say how they are made."""
+
+
+class IdTaken(DataError):
+    """An id that another record has. Ids name one record each."""
+
+
+class UnknownClass(DataError):
+    """A label that is none of the model's classes. Check its spelling."""
+
+
+class OtherShape(DataError):
+    """Records of another shape or type than the model's. Bring them as they were fitted."""
+
+
+class OtherRecords(DataError):
+    """Data that is not what the model was fitted on. Bring the same records, unchanged."""
+
+
+class RecordsMissing(DataError):
+    """Work that needs the raw records, which a workspace does not keep. Say how they are read."""
+
+
+class NoSubjects(DataError):
+    """A question about a person to records that do not say whom they are about. Ask by record ids."""
+
+
+class NoChange(DataError):
+    """A correction that changes nothing."""
+
+
+class UnknownSource(DataError):
+    """Data that is neither a file, a folder nor a known name. Check its spelling."""
+
+
+class UnreadableFile(DataError):
+    """A file that is not of its kind, or damaged. Replace or convert it."""
+
+
+class TrainingMissing(DataError):
+    """Training by a function of the caller, who has to give it again."""
+
+
+class TrainingChanged(DataError):
+    """A training function that is no longer the one that was used. Bring its module as it was."""
+
+
+class NetworkMissing(DataError):
+    """Work with a network of the caller, who has to give it again."""
+
+
+class OtherNetwork(WorkspaceError):
+    """A network that is not the one that was fitted. Name that one."""
+
+
+class Damaged(WorkspaceError):
+    """A file of a workspace that is not as it was written. Restore the folder, or fit again."""
+
+
+class NotAWorkspace(WorkspaceError):
+    """A folder that is no workspace. Check its name, or fit one."""
+
+
+class OtherWorkspace(WorkspaceError):
+    """A receipt, history or folder of another workspace."""
+
+
+class FolderTaken(WorkspaceError):
+    """A folder that holds something else already. Name one that is new or empty."""
+
+
+class InUse(WorkspaceError):
+    """A workspace that another process works in. Wait until it is done."""
+
+
+class WorkspaceClosed(WorkspaceError):
+    """A workspace that was closed, or opened in another process. Open it again."""
+
+
+class ReadOnly(WorkspaceError):
+    """A change to a workspace that was opened to be read."""
+
+
+class ParametersChanged(WorkspaceError):
+    """A request to a model whose parameters were changed since its fit. Fit it again."""
+
+
+class DetachedCopy(WorkspaceError):
+    """A receipt from a copy of a workspace's model, where numbers would be given twice."""
+
+
+class KeyMissing(WorkspaceError, EvidenceError):
+    """Work that has to be signed, and no key to sign it with."""
+
+
+class NotSigned(WorkspaceError):
+    """Evidence of a receipt that nobody has signed."""
+
+
+class UnsafeMode(WorkspaceError, EvidenceError):
+    """A key or folder that others than its owner can use or change."""
+
+
+class FileExists(DataError, EvidenceError):
+    """A file that is there already and is not written over. Choose another name."""
+
+
+class NotAKey(EvidenceError):
+    """A file that holds no key of the kind that is needed."""
+
+
+class UntrustedKey(EvidenceError):
+    """A signature by a key that is not among those trusted."""
+
+
+class NotSucceeded(EvidenceError):
+    """A key that the kept one has not signed for. Ask the operator, by another way."""
+
+
+class WrongSignature(EvidenceError):
+    """Something that was changed after it was signed."""
+
+
+class WrongProof(EvidenceError):
+    """A proof that does not lead to what it should prove."""
+
+
+class Contradiction(EvidenceError):
+    """Parts of the same evidence that contradict each other."""
+
+
+class WrongLog(EvidenceError):
+    """A log that lacks something, or was rewritten."""
+
+
+class OtherLog(EvidenceError):
+    """A checkpoint or proof of another log."""
+
+
+class PageChanged(EvidenceError):
+    """A person's page that is not what the evidence inside it gives."""
+
+
+class CoreRefused(Refused):
+    """A request for core records under a policy that refuses them. Choose one of `plans`."""
+
+
+class UnknownId(NotHere):
+    """A request for a record that the model does not hold. Check its id; records for testing are in no model."""
+
+
+class UnknownSubject(NotHere):
+    """A request for a person whom no record is about. Check the name."""
+
+
+class UnknownReceipt(NotHere):
+    """A receipt that the workspace does not have."""
+
+
+class AlreadyForgotten(NotHere):
+    """Records or people that were forgotten before, and must not come back."""
+
+
+class CopyOfForgotten(NotHere):
+    """New records with exactly the values of forgotten ones. Say why they may come."""
+
+
+class OtherVersions(EngineError):
+    """A node with other versions, which would give other bytes. Install the same ones."""

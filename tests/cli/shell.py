@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +36,11 @@ class Ended:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+    @property
+    def error(self) -> str:
+        """The code of the error, which stands at the end of its line."""
+        return re.findall(r"\[([a-z-]+)\]$", self.err.strip())[0]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from maxrr.data import Dataset, load
-from maxrr.data.checks import MissingIdsError
 from maxrr.data.known import Known
+from maxrr.errors import MissingIds
 from tests.cases import THOROUGH
 
 drawn = settings(
@@ -28,7 +28,7 @@ def load_by_rows(path, **columns):
     """Both sides of a source, by its ids, or by row numbers if it has none."""
     try:
         return load(path, **columns)
-    except MissingIdsError:
+    except MissingIds:
         return load(path, ids_from="rows", **columns)
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from maxrr.data import DataError, Dataset, load
-from maxrr.data.checks import LONGEST_IDENTIFIER, MissingIdsError, check_identifiers
+from maxrr.data.checks import LONGEST_IDENTIFIER, check_identifiers
 from maxrr.data.labels import DIGITS, content_ids
+from maxrr.errors import MissingIds
 from tests.data.sources import drawn
 
 ROWS = [f"{'ab'[row % 2]},{row},{row / 7}" for row in range(40)]
@@ -46,12 +47,12 @@ def test_a_source_without_ids_is_refused_in_words(tmp_path):
         archive(tmp_path, X=X, y=Y): "give ids, or ids_from='content'",
     }
     for path, advice in sources.items():
-        with pytest.raises(MissingIdsError) as caught:
+        with pytest.raises(MissingIds) as caught:
             load(path)
         assert str(caught.value).startswith(f"{path}: it does not say what its records are called")
         assert advice in str(caught.value)
         assert "row numbers" in str(caught.value)
-    with pytest.raises(MissingIdsError, match="ids_train and ids_test"):
+    with pytest.raises(MissingIds, match="ids_train and ids_test"):
         load(archive(tmp_path, **SIDES))
 
 

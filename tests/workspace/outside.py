@@ -154,7 +154,7 @@ def places(count):
     return sorted({1, count // 2})
 
 
-class Hole(Exception):  # noqa: N818
+class Hole(Exception):
     """What is not so, though it should be. Nothing else counts as the failure that a test is expected to have."""
 
 

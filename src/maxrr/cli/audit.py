@@ -18,6 +18,7 @@ from maxrr.cli.options import Device, EngineName, Json, Source
 from maxrr.cli.receipt import Named, receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import check_code, opened, reading_in, sides
+from maxrr.errors import UnsafeMode
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
@@ -162,7 +163,7 @@ def scratch() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not windows and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077 or folder.is_symlink()):
-        raise Stop(FAILED, f"{folder} can be read by others, and probabilities would be written there: remove it")
+        raise UnsafeMode(f"{folder} can be read by others, and probabilities would be written there: remove it")
     for left in folder.iterdir():
         if time.time() - left.stat().st_mtime > A_DAY:
             shutil.rmtree(left, ignore_errors=True)

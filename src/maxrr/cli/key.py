@@ -10,7 +10,8 @@ from typer import Argument, Option
 
 from maxrr.cli import outputs, show
 from maxrr.cli.options import PLACES, Json
-from maxrr.cli.run import FAILED, USAGE, Stop
+from maxrr.cli.run import USAGE, Stop
+from maxrr.errors import KeyMissing
 
 PrivateKey = Annotated[
     Path | None,
@@ -63,7 +64,7 @@ def present(
 
     found, keys = find_key(file), find_public_keys(file)
     if found is None or keys is None:
-        raise Stop(FAILED, f"there is no key to sign with: make one with maxrr key new ({PLACES})")
+        raise KeyMissing(f"there is no key to sign with: make one with maxrr key new ({PLACES})")
     if out is not None:
         known = set(keys.keys)  # others would be lost
         outputs.check(out, "a file of none but your public keys", lambda path: set(PublicKeys.load(path).keys) <= known)
@@ -100,7 +101,7 @@ def rotate(file: PrivateKey = None) -> None:
         raise Stop(USAGE, f"the key is in {ENVIRONMENT}, and only a file is rotated: name the file")
     place = file or default_place()
     if not place.exists():
-        raise Stop(FAILED, f"{place} is not there: make a key with maxrr key new")
+        raise KeyMissing(f"{place} is not there: make a key with maxrr key new")
     rotated = rotate_key(place)
     show.facts([
         ("key", rotated.public.id),

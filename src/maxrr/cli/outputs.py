@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from maxrr.cli.run import FAILED, Stop
+from maxrr.errors import FileExists, FolderTaken
 
 MARKS = {"history-*.bin": b"maxrr history", "model.json": b'"maxrr serving"'}
 """How files begin that only folders of ours have."""
@@ -25,17 +25,17 @@ def check(file: Path, kind: str, is_one: Callable[[Path], object]) -> None:
     with suppress(Exception):  # whatever is wrong with a file, it is not of the kind then
         if file.is_file() and not file.is_symlink() and is_one(file) is not False:
             return
-    raise Stop(FAILED, f"{file} is there already, and is not {kind}: name another file")
+    raise FileExists(f"{file} is there already, and is not {kind}: name another file")
 
 
 def check_apart(place: Path) -> None:
     """Refuse a place in a workspace or in an export: others may copy, replace or publish these as they are."""
     for each in (place.parent.resolve() / place.name).parents:
         if each.is_file():
-            raise Stop(FAILED, f"{each} is a file, so that {place} cannot be in it: name another place")
+            raise FileExists(f"{each} is a file, so that {place} cannot be in it: name another place")
         for pattern, said in MARKS.items():
             if any(said in beginning(file) for file in each.glob(pattern) if file.is_file()):
-                raise Stop(FAILED, f"{place} is in a workspace or an export, which has its own files: write elsewhere")
+                raise FolderTaken(f"{place} is in a workspace or an export, which has its own files: write elsewhere")
 
 
 def beginning(file: Path) -> bytes:

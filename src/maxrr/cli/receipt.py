@@ -13,6 +13,7 @@ from maxrr.cli import outputs, show
 from maxrr.cli.options import Folder, Json
 from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 from maxrr.cli.workspaces import opened
+from maxrr.errors import UnknownReceipt
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def kept(workspace: Path, number: str) -> HandedReceipt:
 
     found = overview(workspace).handed
     if not 1 <= int(number) <= len(found):
-        raise Stop(FAILED, f"{workspace} has no receipt {number}: it has {len(found) or 'none'}")
+        raise UnknownReceipt(f"{workspace} has no receipt {number}: it has {len(found) or 'none'}")
     return found[int(number) - 1]
 
 
@@ -90,11 +91,11 @@ def receipt_of(workspace: Workspace, name: str) -> HandedReceipt:
     if name.isdecimal():
         requests = workspace.status().requests
         if not 1 <= int(name) <= requests:
-            raise Stop(FAILED, f"{workspace.folder} has no receipt {name}: it has {requests or 'none'}")
+            raise UnknownReceipt(f"{workspace.folder} has no receipt {name}: it has {requests or 'none'}")
         return workspace.receipt(int(name))
     given = read(Path(name))
     if why := difference(workspace, given.receipt):
-        raise Stop(REFUTED, f"{name} is not a receipt that {workspace.folder} handed out: {why}")
+        raise Stop(REFUTED, f"{name} is not a receipt that {workspace.folder} handed out: {why}", "other-workspace")
     return given
 
 

@@ -105,9 +105,9 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
     handed, network, train = read(Path(receipt)), os.environ.get(NETWORK), os.environ.get(TRAIN)
     named, trainer = network_in(bundle), training_in(bundle)
     if network is None and (named is None or not named.our_own):
-        raise Stop(FAILED, network_missing("bundle", None if named is None else named.maker))
+        raise Stop(FAILED, network_missing("bundle", None if named is None else named.maker), "network-missing")
     if train is None and trainer is not None:
-        raise Stop(FAILED, training_missing(trainer))
+        raise Stop(FAILED, training_missing(trainer), "training-missing")
     if train is not None and trainer is None:
         raise Stop(FAILED, f"the model of the bundle was fitted without a training function: unset {TRAIN}")
     with importing_from_here(network, train), show.progress():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from maxrr.cli import show
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop, in_words
 from maxrr.cli.workspaces import people_are_apart, sides
+from maxrr.errors import NoSubjects
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Plan
@@ -39,7 +40,7 @@ def request_of(
     kind = workspace.model.kind_
     if subject:
         if kind.text_subjects is None:
-            raise Stop(REFUSED, "the records of this workspace do not say whom they are about: use --ids")
+            raise NoSubjects("the records of this workspace do not say whom they are about: use --ids")
         return {"subjects": kind.subjects(subject)}
     texts = ids_in(ids_file) if ids_file else [text.strip() for each in ids or [] for text in each.split(",")]
     wanted = [text for text in texts if text]
@@ -157,7 +158,7 @@ def confirm(plan: Plan, question: str, *, yes: bool, json: bool) -> None:
     tell(plan)
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Stop(FAILED, "not confirmed: nothing was changed")
+        raise Stop(FAILED, "not confirmed: nothing was changed", "not-confirmed")
 
 
 def tell(plan: Plan) -> None:

@@ -29,16 +29,25 @@ MEANING = {
 }
 
 
-NAMES = {FAILED: "failed", USAGE: "usage", REFUSED: "refused", REFUTED: "refuted", UNDECIDED: "undecided"}
-"""What --json calls an error that has no code of its own."""
+BY_STATUS = {
+    FAILED: "failed",
+    USAGE: "usage",
+    REFUSED: "refused",
+    REFUTED: "refuted",
+    UNDECIDED: "undecided",
+    AFTERWARDS: "done-but",
+    INTERRUPTED: "interrupted",
+}
+"""What programs call an end that no error of `maxrr.errors` has brought."""
 
 
-class Stop(Exception):  # noqa: N818 (an answer, not an error)
-    """The command ends here: with this exit code, and a line on stderr if there is something to say."""
+class Stop(Exception):
+    """The command ends here: with this exit status, and a line on stderr if there is something to say."""
 
-    def __init__(self, code: int, message: str = "") -> None:
+    def __init__(self, status: int, message: str = "", code: str = "") -> None:
         super().__init__(message)
-        self.code = code
+        self.status = status
+        self.code = code or BY_STATUS[status]
 
 
 LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch"}
@@ -73,36 +82,47 @@ def reported(*, debug: bool = False, json: bool = False) -> Iterator[None]:
             yield
         sys.stdout.flush()
     except Stop as stop:
-        ended(stop.code, str(stop), json)
+        ended(stop.status, str(stop), stop.code, json)
     except KeyboardInterrupt as interrupt:
-        ended(INTERRUPTED, ": ".join(filter(None, ["interrupted", str(interrupt)])))
+        ended(INTERRUPTED, ": ".join(filter(None, ["interrupted", str(interrupt)])), "interrupted", json)
     except BrokenPipeError:  # `maxrr … | head` has read enough
         silence(sys.stdout)
         raise SystemExit(FAILED) from None
     except EngineError as error:
         if debug:
             raise
-        ended(FAILED, in_words(error), json)
+        ended(FAILED, in_words(error), code_of(error), json)
     except ModuleNotFoundError as error:
         if error.name == "ray" and not debug:
-            ended(FAILED, str(error), json)
+            ended(FAILED, str(error), "not-installed", json)
         if debug or (error.name or "").partition(".")[0] not in LEFT_OUT:
             raise
-        ended(FAILED, f"this command needs {error.name}, which is not installed: pip install maxrr", json)
+        words = f"this command needs {error.name}, which is not installed: pip install maxrr"
+        ended(FAILED, words, "not-installed", json)
     except (ValueError, OSError, ArithmeticError, MemoryError) as error:
         if debug or not is_expected(error):
             raise
-        name = error.code if isinstance(error, MaxRRError) else ""
-        ended(REFUSED if isinstance(error, Refused | Stale) else FAILED, in_words(error), json, name)
+        ended(REFUSED if isinstance(error, Refused | Stale) else FAILED, in_words(error), code_of(error), json)
 
 
-def ended(code: int, words: str, json: bool = False, name: str = "") -> NoReturn:
-    """Exit with this code, also where nothing can be written any more."""
+def code_of(error: Exception) -> str:
+    """Return what programs call the error."""
+    if isinstance(error, MaxRRError):
+        return error.code
+    if isinstance(error, OSError):
+        return "file-missing" if isinstance(error, FileNotFoundError) else "disk"
+    if isinstance(error, MemoryError):
+        return "no-memory"
+    return "not-solved" if isinstance(error, ArithmeticError) else "wrong-value"
+
+
+def ended(status: int, words: str, code: str, json: bool = False) -> NoReturn:
+    """Exit with this status, also where nothing can be written any more."""
     try:
         if words:
-            show.error(words)
-        if words and json and code in NAMES:
-            show.json({"error": name or NAMES[code], "message": words})
+            show.error(f"{words} [{code}]")
+        if words and json:
+            show.json({"error": code, "message": words})
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)
@@ -110,7 +130,7 @@ def ended(code: int, words: str, json: bool = False, name: str = "") -> NoReturn
         sys.stdout.flush()
     except OSError:
         silence(sys.stdout)
-    raise SystemExit(code) from None
+    raise SystemExit(status) from None
 
 
 def silence(stream: TextIO) -> None:
@@ -139,8 +159,7 @@ def in_words(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return ": ".join(filter(None, ["there is not enough memory", str(error)]))
     notes = [note for note in getattr(error, "__notes__", ()) if "\n" not in note]  # others are tracebacks
-    code = f"{error.code}: " if isinstance(error, MaxRRError) and error.code else ""
-    return "; ".join([f"{code}{error}" or repr(error), *notes])
+    return "; ".join([str(error) or repr(error), *notes])
 
 
 class Closed(io.TextIOBase):

@@ -15,7 +15,7 @@ from maxrr.cli.receipt import difference
 from maxrr.cli.receipt import read as read_receipt
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import opened
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, NotSigned
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:
@@ -319,10 +319,10 @@ def log_in(place: Path) -> Path:
     if last is None and (place / CHECKPOINT).is_file():
         return place
     if last is None:
-        raise Stop(FAILED, f"{place} has no log in it")
+        raise Stop(FAILED, f"{place} has no log in it", "no-log")
     if last.signs:
-        raise Stop(REFUTED, f"{place} is a workspace that signs its receipts, and its log is missing")
-    raise Stop(FAILED, f"{place} is a workspace that does not sign its receipts, and has no log")
+        raise Stop(REFUTED, f"{place} is a workspace that signs its receipts, and its log is missing", "log-missing")
+    raise NotSigned(f"{place} is a workspace that does not sign its receipts, and has no log")
 
 
 def state_in(place: Path, keys: Sequence[PublicKey]) -> Log | Checkpoint:

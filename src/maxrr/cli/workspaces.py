@@ -107,9 +107,9 @@ def check_code(workspace: Workspace, *, training: bool = False) -> None:
     try:
         workspace.check_code(training=training)
     except NetworkMissing as missing:
-        raise Stop(FAILED, network_missing("workspace", missing.maker)) from None
+        raise Stop(FAILED, network_missing("workspace", missing.maker), "network-missing") from None
     except TrainingMissing as missing:
-        raise Stop(FAILED, training_missing(missing.name)) from None
+        raise Stop(FAILED, training_missing(missing.name), "training-missing") from None
 
 
 def network_missing(what: str, maker: str | None) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data.checks import blocks
-from maxrr.errors import DataError
+from maxrr.errors import UnreadableFile
 from maxrr.files import open_regular
 
 
@@ -59,7 +59,7 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a damaged file fails in NumPy, zipfile, zlib, ast or struct, as it happens
-        raise DataError(f"{path}: cannot be read as {kind}: {str(error) or type(error).__name__}") from None
+        raise UnreadableFile(f"{path}: cannot be read as {kind}: {str(error) or type(error).__name__}") from None
 
 
 # Memory for large arrays in files without a name: the system writes it to the disk where memory is short.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxrr.data import fields
-from maxrr.errors import DataError
+from maxrr.errors import DataError, IdTaken
 
 if TYPE_CHECKING:
     from maxrr.data.dataset import Dataset
@@ -18,10 +18,6 @@ LONGEST_IDENTIFIER = 1000  # characters of an id: NumPy gives every string of an
 DTYPES = tuple(
     map(np.dtype, ("uint8", "bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))
 )  # fmt: skip
-
-
-class MissingIdsError(DataError):
-    """The records of a source have no ids, and the caller did not say how to make them."""
 
 
 @contextmanager
@@ -205,7 +201,7 @@ def check_columns(names: Iterable[str], shape: tuple[int, ...]) -> tuple[str, ..
 def check_unique(ids: NDArray[Any]) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if len(values) < len(ids):
-        raise DataError(f"record ids must be unique, but these repeat: {some(values[counts > 1])}")
+        raise IdTaken(f"record ids must be unique, but these repeat: {some(values[counts > 1])}")
 
 
 def check_same_kind(ours: "Dataset", other: "Dataset") -> None:

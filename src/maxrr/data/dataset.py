@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxrr.data import checks, hashes
 from maxrr.data.arrays import scratch, take
 from maxrr.data.fields import described
-from maxrr.errors import DataError
+from maxrr.errors import DataError, NoSubjects, UnknownId, UnknownSubject
 from maxrr.once import once
 
 Ids = NDArray[Any]
@@ -135,11 +135,11 @@ class Dataset:
         if not len(wanted):
             return np.empty(0, dtype=np.int64)
         if not len(self) or wanted.dtype.kind != self.ids.dtype.kind:
-            raise DataError(f"no record has id {checks.some(wanted)}")
+            raise UnknownId(f"no record has id {checks.some(wanted)}")
         found = self._order[np.minimum(np.searchsorted(self.ids, wanted, sorter=self._order), len(self) - 1)]
         unknown = self.ids[found] != wanted
         if unknown.any():
-            raise DataError(f"no record has id {checks.some(wanted[unknown])}")
+            raise UnknownId(f"no record has id {checks.some(wanted[unknown])}")
         return found
 
     def select(self, ids: ArrayLike) -> "Dataset":
@@ -245,13 +245,13 @@ class Dataset:
             No record is about one of these subjects, or the dataset has no subject ids.
         """
         if self.subjects is None:
-            raise DataError("this dataset does not say whom its records are about: it has no subject ids")
+            raise NoSubjects("this dataset does not say whom its records are about: it has no subject ids")
         wanted = checks.check_identifiers(checks.listed(subjects), "subject ids")
         if len(wanted) and wanted.dtype.kind != self.subjects.dtype.kind:
-            raise DataError(f"no record is about subject {checks.some(wanted)}")
+            raise UnknownSubject(f"no record is about subject {checks.some(wanted)}")
         unknown = ~np.isin(wanted, self.subjects)
         if unknown.any():
-            raise DataError(f"no record is about subject {checks.some(wanted[unknown])}")
+            raise UnknownSubject(f"no record is about subject {checks.some(wanted[unknown])}")
         return self.ids[np.isin(self.subjects, wanted)]
 
     def record_hashes(self) -> NDArray[np.uint8]:

@@ -23,7 +23,7 @@ from maxrr.data.reading import Reading, beside
 from maxrr.data.sources import read
 from maxrr.data.tables import SUFFIXES, Columns, columns_in_csv, columns_of_frame, frame_in
 from maxrr.data.train_test import SplitBy
-from maxrr.errors import DataError
+from maxrr.errors import DataError, FileExists
 from maxrr.files import write_atomically
 
 FIRST_DAY = "2000-01-01"
@@ -93,7 +93,7 @@ def prepare(
     if not path.is_file():
         raise DataError(f"{source}: is no file, and nothing has to be said of how it is read")
     if target.exists():
-        raise DataError(f"{target}: is there already: edit it, or delete it to have another drafted")
+        raise FileExists(f"{target}: is there already: edit it, or delete it to have another drafted")
     near = None if meta is None else os.path.relpath(Path(meta).absolute(), path.absolute().parent)
     usual = Reading()
     reading = Reading(

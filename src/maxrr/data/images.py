@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maxrr.data.dataset import Dataset
 from maxrr.data.labels import as_identifiers
 from maxrr.data.train_test import Part, is_test, pair
-from maxrr.errors import DataError
+from maxrr.errors import DataError, UnreadableFile
 from maxrr.files import open_regular
 from maxrr.progress import Progress
 
@@ -70,7 +70,7 @@ def _pictures(folder: Path, prefix: str) -> Iterator[Picture]:
             raise DataError(f"{one}: is the folder of a class, but has no images: add some or remove it")
         for path in files:
             if path.suffix.lower() not in SUFFIXES or not path.is_file():
-                raise DataError(f"{path}: is not a PNG or JPEG file, as all in the folder of a class must be")
+                raise UnreadableFile(f"{path}: is not a PNG or JPEG file, as all in the folder of a class must be")
             yield Picture(path, f"{prefix}{one.name}/{path.name}", one.name)
 
 
@@ -114,13 +114,13 @@ def decoded(path: Path) -> NDArray[np.uint8]:
     except DataError:
         raise
     except UnidentifiedImageError:  # which is an OSError, too
-        raise DataError(f"{path}: is not a PNG or JPEG image, whatever its name says") from None
+        raise UnreadableFile(f"{path}: is not a PNG or JPEG image, whatever its name says") from None
     except OSError as error:
         if error.filename:  # no file at all
             raise
-        raise DataError(f"{path}: cannot be read as an image: {error}") from None
+        raise UnreadableFile(f"{path}: cannot be read as an image: {error}") from None
     except Exception as error:  # a damaged file fails in Pillow, zlib, struct or anywhere, as it happens
-        raise DataError(f"{path}: cannot be read as an image: {error}") from None
+        raise UnreadableFile(f"{path}: cannot be read as an image: {error}") from None
     return pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, 2, 0)
 
 

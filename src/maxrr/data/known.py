@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.dataset import Dataset
 from maxrr.data.train_test import Part, divide, pair
-from maxrr.errors import DataError
+from maxrr.errors import DataError, UnknownSource, UnreadableFile
 from maxrr.files import write_atomically
 from maxrr.progress import Progress
 
@@ -107,7 +107,7 @@ def fetch(name: str, progress: Progress | None = None, *, site: str | None = Non
     if name == "digits":
         return "scikit-learn"
     if name not in PUBLISHED:
-        raise DataError(f"no dataset is known as {name!r}, only digits, {', '.join(PUBLISHED)}")
+        raise UnknownSource(f"no dataset is known as {name!r}, only digits, {', '.join(PUBLISHED)}")
     entry = PUBLISHED[name]
     place = find(entry)
     if place is not None:
@@ -203,9 +203,9 @@ def content_of(path: Path, sha256: str) -> bytes:
         with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
             content = file.read(LARGEST)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise UnreadableFile(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise DataError(f"{path}: has another content than published, or is truncated: replace it")
+        raise UnreadableFile(f"{path}: has another content than published, or is truncated: replace it")
     return content
 
 
@@ -251,7 +251,7 @@ def download(url: str, what: str, sha256: str, progress: Progress | None = None)
     except (OSError, http.client.HTTPException) as error:
         raise DataError(f"{url}: cannot be fetched: {str(error) or type(error).__name__}") from None
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise DataError(f"{url}: has another content than published, or is truncated: {len(packed):,} bytes arrived")
+        raise UnreadableFile(f"{url}: is not what was published, or is cut off: {len(packed):,} bytes arrived")
     return content
 
 

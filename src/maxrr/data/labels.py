@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.data.checks import MissingIdsError, as_array, check_blanks, check_identifiers, is_missing, some
+from maxrr.data.checks import as_array, check_blanks, check_identifiers, is_missing, some
 from maxrr.data.hashes import value_hashes
-from maxrr.errors import DataError
+from maxrr.errors import DataError, MissingIds, UnknownClass
 
 # Ids for records whose source has none.
 
@@ -28,7 +28,7 @@ def check_ids_from(there: bool, ids_from: str | None, what: str) -> None:
 
     Raises
     ------
-    MissingIdsError
+    MissingIds
         There are no ids; the message says what can be done.
     """
     if ids_from is not None and ids_from not in get_args(IdsFrom):
@@ -36,7 +36,7 @@ def check_ids_from(there: bool, ids_from: str | None, what: str) -> None:
     if there and ids_from is not None:
         raise DataError(f"its records have ids of their own ({what}): leave ids_from (--ids-from) out")
     if not there and ids_from is None:
-        raise MissingIdsError(
+        raise MissingIds(
             f"it does not say what its records are called. Requests name records by ids: give {what}, or "
             "ids_from='content' (--ids-from content), an id from each record's own numbers, or "
             "ids_from='rows' (--ids-from rows), row numbers, which name other records as soon as a line is deleted"
@@ -81,7 +81,7 @@ TRUTHS = {text: each for each in (("true", "True", "TRUE"), ("false", "False", "
 """How programs write booleans, each with its other spellings."""
 
 
-class Misfit(ValueError):  # noqa: N818 (it becomes a DataError once it is known where)
+class Misfit(ValueError):
     """A value that has no encoding, in this row. `rule` would give it one."""
 
     def __init__(self, row: int, words: str, rule: str = "") -> None:
@@ -308,6 +308,6 @@ def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]
         return np.empty(0, dtype=np.int64)
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):
-        raise DataError(f"label {some(unknown)} is of no known class: the classes are those of the training records")
+        raise UnknownClass(f"label {some(unknown)} is of no known class: the classes are those of the training records")
     order = np.argsort(classes)
     return np.asarray(order[np.searchsorted(classes, labels, sorter=order)], dtype=np.int64)

@@ -14,7 +14,7 @@ from typing import Any
 from maxrr.data.encoding import Encoding, as_plain, encoding_of
 from maxrr.data.labels import check_ids_from
 from maxrr.data.train_test import check_split_by
-from maxrr.errors import DataError
+from maxrr.errors import DataError, MissingColumn
 from maxrr.files import read_regular
 from maxrr.files.strict_json import from_plain
 
@@ -54,13 +54,13 @@ class Reading:
         asked = ("label", self.label), ("id", self.id), ("subject", self.subject), ("weight", self.weight)
         for kind, name in asked:
             if name is not None and name not in header and (name != kind or kind in ("label", "weight")):
-                raise DataError(
+                raise MissingColumn(
                     f"has no column {name!r}: its columns are {named}. Say which of them is the {kind}: {kind}=…, "
                     f"in the shell maxrr data prepare FILE --{kind} …"
                 )
         for name in self.drop:
             if name not in header:
-                raise DataError(f"has no column {name!r} that could be dropped: its columns are {named}")
+                raise MissingColumn(f"has no column {name!r} that could be dropped: its columns are {named}")
             if name in self.others:
                 raise DataError(f"the column {name!r} is the label, id, subject or weight, and cannot be dropped")
         self.encoding.check_columns([name for name in header if name not in (*self.others, *self.drop)])

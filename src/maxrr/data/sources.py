@@ -15,7 +15,7 @@ from maxrr.data.numpy_files import read_archive, read_mapped
 from maxrr.data.reading import Reading, reading_of
 from maxrr.data.tables import SUFFIXES, columns_in, part_of
 from maxrr.data.train_test import SplitBy, divide, pair
-from maxrr.errors import DataError
+from maxrr.errors import DataError, UnknownSource, UnreadableFile
 from maxrr.progress import Progress
 
 
@@ -122,14 +122,16 @@ def read(source: str | Path, how: Reading, whole: bool, progress: Progress | Non
     if path.is_dir():
         return images.read(path, progress, whole)
     if not path.is_file():
-        raise DataError(f"{source}: is neither a file or folder nor one of {', '.join(known_names)}")
+        raise UnknownSource(f"{source}: is neither a file or folder nor one of {', '.join(known_names)}")
     if path.suffix == ".npy":
         return read_mapped(path, how, whole)
     if path.suffix == ".npz":
         return read_archive(path, how, whole)
     if path.suffix not in SUFFIXES:
         names = ", ".join(known_names)
-        raise DataError(f"{source}: cannot be read: give an .npz, .npy, .csv or .parquet file, a folder, or {names}")
+        raise UnreadableFile(
+            f"{source}: cannot be read: give an .npz, .npy, .csv or .parquet file, a folder, or {names}"
+        )
     with named(path):
         if how.meta is not None:
             raise DataError("meta (--meta) is for an .npy file, which says nothing of its rows itself. Leave it out")

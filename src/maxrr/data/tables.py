@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import MissingIdsError, as_array, named
+from maxrr.data.checks import as_array, named
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
 from maxrr.data.labels import (
@@ -32,7 +32,7 @@ from maxrr.data.labels import (
 )
 from maxrr.data.reading import Reading
 from maxrr.data.train_test import Part
-from maxrr.errors import DataError
+from maxrr.errors import DataError, MissingColumn, MissingIds, UnreadableFile
 from maxrr.files import open_regular
 
 SUFFIXES = (".csv", ".parquet")
@@ -131,10 +131,8 @@ def from_frame(
                 found = replace(found, header=[*there, *columns])
             reading.check(found.header)
             part, names = part_of(found, reading)
-    except MissingIdsError as error:
-        raise MissingIdsError(
-            f"{error}. The index of a frame is not used: reset_index() makes a column of it"
-        ) from None
+    except MissingIds as error:
+        raise MissingIds(f"{error}. The index of a frame is not used: reset_index() makes a column of it") from None
     codes, _, classes = index_labels(part.labels, [], (UNKNOWN,) if label is None else None)
     return Dataset(part.inputs, codes, classes, part.ids, part.subjects, name, names, part.weights)
 
@@ -142,7 +140,7 @@ def from_frame(
 def check_chosen(columns: Sequence[str], header: Collection[str], reading: Reading) -> None:
     """Refuse columns as inputs that are not there, or that say something else."""
     if absent := [name for name in columns if name not in header]:
-        raise DataError(f"has no column {', '.join(map(repr, absent))}")
+        raise MissingColumn(f"has no column {', '.join(map(repr, absent))}")
     if taken := [name for name in columns if name in reading.others]:
         raise DataError(
             f"{taken[0]!r} cannot be an input: it is the label, id, subject or weight of the records. Leave it out of "
@@ -211,7 +209,7 @@ def places_of(header: Sequence[str], others: Collection[str], columns: Sequence[
         return places
     missing = [name for name in columns if name not in header]
     if missing:
-        raise DataError(f"has no column {', '.join(map(repr, missing))}: its columns are {words}")
+        raise MissingColumn(f"has no column {', '.join(map(repr, missing))}: its columns are {words}")
     unknown = [name for name in header if name not in columns and name not in others]
     if unknown:
         wanted = ", ".join(map(repr, columns))
@@ -273,7 +271,7 @@ def columns_in(
             found, cells=lambda name: [cell or None for cell in cells(name)] if name in rules else cells(name)
         )
     if path.suffix != ".parquet":
-        raise DataError("cannot be read as a table of records: give a .csv or .parquet file")
+        raise UnreadableFile("cannot be read as a table of records: give a .csv or .parquet file")
     found = columns_of_frame(frame_in(path), reading.id)
     check(found.header)
     return found if only is None else replace(found, header=[name for name in found.header if name in only])
@@ -309,9 +307,9 @@ def columns_in_csv(
                         said = not_a_number(len(lines), cells[places[name]]).told(name)
                         raise DataError(f"line {reader.line_num}, column {name!r}: {said}") from None
         except UnicodeDecodeError as error:
-            raise DataError(f"is not text in UTF-8: {error.reason} at byte {error.start}") from None
+            raise UnreadableFile(f"is not text in UTF-8: {error.reason} at byte {error.start}") from None
         except csv.Error as error:
-            raise DataError(f"cannot be read as CSV: {error}") from None
+            raise UnreadableFile(f"cannot be read as CSV: {error}") from None
     found: dict[str, Cells] = {**texts, **{name: np.array(values) for name, values in numbers.items()}}
     return Columns(
         header if only is None else list(found), found.__getitem__, lambda row: f"line {lines[row]}", len(lines)
@@ -340,4 +338,4 @@ def frame_in(path: Path) -> Any:
         try:
             return ParquetFile(file).read()
         except (ArrowException, OSError, ValueError) as error:
-            raise DataError(f"cannot be read as Parquet: {error}") from None
+            raise UnreadableFile(f"cannot be read as Parquet: {error}") from None

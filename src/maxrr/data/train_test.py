@@ -12,7 +12,7 @@ from maxrr.data.checks import check_identifiers, named, some
 from maxrr.data.dataset import Dataset
 from maxrr.data.fields import described
 from maxrr.data.labels import as_classes, index_labels
-from maxrr.errors import DataError
+from maxrr.errors import DataError, IdTaken
 
 TEST_SHARE = 0.2
 SplitBy = Literal["subject", "id"]
@@ -131,5 +131,5 @@ def pair(
             raise DataError("record ids are integers on one side of train and test, and strings on the other")
         both = np.intersect1d(first.ids, second.ids)
         if len(both):
-            raise DataError(f"these record ids are both in train and in test: {some(both)}")
+            raise IdTaken(f"these record ids are both in train and in test: {some(both)}")
     return first, second

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, OtherLog, UntrustedKey, WrongSignature
 from maxrr.evidence.exact_text import from_base64, to_base64
 from maxrr.evidence.signing import NEWER, PublicKey, SigningKey, require_signing_key
 
@@ -127,12 +127,12 @@ class Note:
             known.setdefault(note_key_id(name, key), []).append(key)
         ours = [each for each in self.signatures if each.name == name and each.key_id in known]
         if not ours:
-            raise EvidenceError(f"the note is not signed by a key of {name} that is trusted: {NEWER}")
+            raise UntrustedKey(f"the note is not signed by a key of {name} that is trusted: {NEWER}")
         signers: list[PublicKey] = []
         for each in ours:
             own = [key for key in known[each.key_id] if key.verifies(each.signature, self.text.encode())]
             if not own:
-                raise EvidenceError(
+                raise WrongSignature(
                     f"the signature of {name} is not of this note: it was changed, or is of another key"
                 )
             signers += own
@@ -274,7 +274,7 @@ class Checkpoint:
         if origin is None:
             origin = lines[0]
         if lines[0] != origin:
-            raise EvidenceError(f"the checkpoint is of another log: {lines[0][:80]!r} instead of {origin!r}")
+            raise OtherLog(f"the checkpoint is of another log: {lines[0][:80]!r} instead of {origin!r}")
         require_name(origin)
         root = from_base64(lines[2], "the checkpoint's root", length=32)
         note.verify(origin, keys)

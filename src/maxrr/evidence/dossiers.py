@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict, TypeVar
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import Contradiction, EvidenceError, WrongProof
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.envelopes import RECEIPT_TYPE, Envelope, Statement
 from maxrr.evidence.exact_text import Bytes32, Plain, canonical_json, read_as, read_json
@@ -342,13 +342,13 @@ def check_dossier(dossier: Dossier, keys: Sequence[PublicKey]) -> list["Check"]:
         root = found(facts, "the receipt").commitment_before
         for record in dossier.records:
             if not record.before.verify(root, place_of(record), record.value):
-                raise EvidenceError(f"it is not proved that record {record.name!r} was there")
+                raise WrongProof(f"it is not proved that record {record.name!r} was there")
 
     def after() -> None:
         root = found(facts, "the receipt").commitment_after
         for record in dossier.records:
             if not is_gone(record, root):
-                raise EvidenceError(f"it is not proved that record {record.name!r} is gone")
+                raise WrongProof(f"it is not proved that record {record.name!r} is gone")
 
     def signed_checkpoint() -> None:
         nonlocal checkpoint
@@ -359,15 +359,15 @@ def check_dossier(dossier: Dossier, keys: Sequence[PublicKey]) -> list["Check"]:
         log = found(checkpoint, "the checkpoint")
         if dossier.inclusion.index != number - 1:
             place = dossier.inclusion.index + 1
-            raise EvidenceError(f"the proof is of entry {place}, and the receipt is number {number}")
+            raise WrongProof(f"the proof is of entry {place}, and the receipt is number {number}")
         if dossier.inclusion.size != log.size:
-            raise EvidenceError(
+            raise WrongProof(
                 f"the proof is for a log of {count(dossier.inclusion.size, 'entry', 'entries')}, and this has "
                 f"{log.size}"
             )
         entry = hashlib.sha256(dossier.envelope.payload).digest()
         if not dossier.inclusion.verify(leaf_hash(entry), log.size, log.root):
-            raise EvidenceError("the proof does not lead from this receipt to the log")
+            raise WrongProof("the proof does not lead from this receipt to the log")
 
     steps: dict[str, Callable[[], None]] = {
         "signed": signed, "receipt": receipt, "before": before, "after": after, "checkpoint": signed_checkpoint,
@@ -412,7 +412,7 @@ def facts_of(statement: Statement) -> ReceiptFacts:
         raise EvidenceError("the receipt has no list of tombstones")
     names = [(subject.name, subject.sha256) for subject in statement.subjects]
     if names != [("model", said.get("model_after"))]:
-        raise EvidenceError("the statement is not about the model that its receipt names")
+        raise Contradiction("the statement is not about the model that its receipt names")
     named = [said.get(f"commitment_{when}") for when in ("before", "after")]
     old, new = read_as(tuple[Bytes32, Bytes32], named, "the commitments before and after")
     return ReceiptFacts(number, old, new, len(stones), before - after, "group" in said)
@@ -421,14 +421,14 @@ def facts_of(statement: Statement) -> ReceiptFacts:
 def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
     """Refuse a dossier about more, or about something else, than its receipt says was done."""
     if len(dossier.records) > facts.forgotten:
-        raise EvidenceError(
+        raise Contradiction(
             f"the receipt is for {count(facts.forgotten, 'record')}, and this is about {len(dossier.records):,}"
         )  # fmt: skip
     whole = facts.fewer in (facts.forgotten, 0) and (facts.fewer > 0 or facts.forgotten == 1)
     if facts.fewer < facts.forgotten if facts.in_group else not whole:
-        raise EvidenceError(f"of {facts.forgotten:,} forgotten records there are {facts.fewer:,} fewer")
+        raise Contradiction(f"of {facts.forgotten:,} forgotten records there are {facts.fewer:,} fewer")
     if any(record.replaced for record in dossier.records) != (facts.fewer == 0):
-        raise EvidenceError("the receipt says of a record that it was forgotten, and this that it was corrected, or so")
+        raise Contradiction("the receipt says of a record that it was forgotten, and this that it was corrected, or so")
 
 
 def place_of(record: DossierRecord) -> bytes:
@@ -449,13 +449,13 @@ def require_keys(dossier: Dossier) -> None:
     """Refuse keys that have signed nothing here, and signatures on the receipt by keys that are not here."""
     known = {key.id: key for key in dossier.keys}
     if strangers := [each.key_id for each in dossier.envelope.signatures if each.key_id not in known]:
-        raise EvidenceError(f"the receipt names a key that is not here: {strangers[0][:80]}")
+        raise Contradiction(f"the receipt names a key that is not here: {strangers[0][:80]}")
     dossier.envelope.verify(dossier.keys)
     checkpoint = Checkpoint.read(dossier.checkpoint.encode(), dossier.origin, dossier.keys)
     used = {known[each.key_id] for each in dossier.envelope.signatures}
     used |= set(checkpoint.note.verify(dossier.origin, dossier.keys))
     if idle := [key.id for key in dossier.keys if key not in used]:
-        raise EvidenceError(f"nothing here is signed with the key {idle[0]}")
+        raise Contradiction(f"nothing here is signed with the key {idle[0]}")
 
 
 def _count(said: Any, name: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypedDict
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, UntrustedKey, WrongSignature
 from maxrr.evidence.exact_text import canonical_json, from_base64, read_as, read_json, to_base64
 from maxrr.evidence.signing import NEWER, PublicKey, SigningKey, require_signing_key
 
@@ -242,10 +242,10 @@ class Envelope:
         known = {key.id: key for key in keys}
         ours = [each for each in self.signatures if each.key_id in known]
         if not ours:
-            raise EvidenceError(f"the envelope is not signed by a key that is trusted: {NEWER}")
+            raise UntrustedKey(f"the envelope is not signed by a key that is trusted: {NEWER}")
         for each in ours:
             if not known[each.key_id].verifies(each.signature, signed):
-                raise EvidenceError(f"the signature of the key {each.key_id} is not of this envelope: it was changed")
+                raise WrongSignature(f"the signature of the key {each.key_id} is not of this envelope: it was changed")
         if self.payload_type != IN_TOTO:
             raise EvidenceError(f"the envelope's payload is not of the type {IN_TOTO}")
         return Statement.from_bytes(self.payload)

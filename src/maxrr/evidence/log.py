@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, OtherLog, WrongLog
 from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT, Checkpoint
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log_proofs import (
@@ -88,7 +88,7 @@ class Log:
             tiles = Tiles(self.folder, self.checkpoint.size)
             for place, (entry, hashed) in enumerate(zip(tiles.entries(bundle), tiles.hashes(0, bundle), strict=True)):
                 if leaf_hash(entry) != hashed:
-                    raise EvidenceError(f"entry {WIDTH * bundle + place} of the log is not the one that was appended")
+                    raise WrongLog(f"entry {WIDTH * bundle + place} of the log is not the one that was appended")
                 yield entry
 
     def prove_inclusion(self, index: int) -> Inclusion:
@@ -136,7 +136,7 @@ class Log:
         """
         if not 0 <= earlier <= self.checkpoint.size:
             held = count(self.checkpoint.size, "entry", "entries")
-            raise EvidenceError(f"the log has {held}, and never had {earlier}")
+            raise WrongLog(f"the log has {held}, and never had {earlier}")
         tiles = Tiles(self.folder, self.checkpoint.size)
         proof = prove_consistency(earlier, self.checkpoint.size, tiles.subtree)
         root = root_of(0, earlier, tiles.subtree)
@@ -145,7 +145,7 @@ class Log:
 
     def _require(self, holds: bool) -> None:
         if not holds:
-            raise EvidenceError(f"the tiles in {self.folder} do not give the root of its checkpoint: check the log")
+            raise WrongLog(f"the tiles in {self.folder} do not give the root of its checkpoint: check the log")
 
 
 def read_checkpoint(folder: str | Path) -> bytes:
@@ -207,7 +207,7 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
     """
     old, new = (each.checkpoint if isinstance(each, Log) else each for each in (kept, shown))
     if old.origin != new.origin:
-        raise EvidenceError(f"these are two logs: {old.origin!r} and {new.origin!r}")
+        raise OtherLog(f"these are two logs: {old.origin!r} and {new.origin!r}")
     if old.size == new.size:
         return History.same if old.root == new.root else History.forked
     grown = old.size < new.size
@@ -258,7 +258,7 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
         for first in range(0, len(hashes), WIDTH):
             _require_hashes(tiles, level, first // WIDTH, hashes[first : first + WIDTH])
     if subtrees.root != checkpoint.root:
-        raise EvidenceError(
+        raise WrongLog(
             f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(subtrees.root)}, and the "
             f"checkpoint has {to_base64(checkpoint.root)}: entries and tiles were exchanged together"
         )
@@ -276,7 +276,7 @@ def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -
         if read != computed:
             where = WIDTH * index + place
             of = f"entry {where}" if level == 0 else f"the tile {tile_path(level - 1, where)}"
-            raise EvidenceError(f"{tile_path(level, index, len(hashes))}: hash {place} is not that of {of}")
+            raise WrongLog(f"{tile_path(level, index, len(hashes))}: hash {place} is not that of {of}")
 
 
 def _require_earlier(tiles: Tiles, kind: Kind, edge: list[bytes], joined: Callable[[list[bytes]], bytes]) -> None:
@@ -284,4 +284,4 @@ def _require_earlier(tiles: Tiles, kind: Kind, edge: list[bytes], joined: Callab
     for width in range(1, len(edge)):
         name = tile_path(kind, edge_of(kind, tiles.size), width)
         if (tiles.folder / name).exists() and read_regular(tiles.folder / name) != joined(edge[:width]):
-            raise EvidenceError(f"{name} is not the beginning of what the log has become")
+            raise WrongLog(f"{name} is not the beginning of what the log has become")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, WrongLog
 from maxrr.evidence.exact_text import Bytes32, Plain
 from maxrr.files import read_regular
 from maxrr.plain_text import count
@@ -314,7 +314,7 @@ def unpack(bundle: bytes, name: str) -> list[bytes]:
         length = int.from_bytes(bundle[start : start + 2])
         start += 2 + length
         if start > len(bundle):
-            raise EvidenceError(f"{name} ends within its entry {len(entries)}")
+            raise WrongLog(f"{name} ends within its entry {len(entries)}")
         entries.append(bundle[start - length : start])
     return entries
 
@@ -342,7 +342,7 @@ class Tiles:
         if (found := self._read.get((level, index))) is None:
             name, data, width, whole = self._file(level, index, HASH * WIDTH)
             if len(data) != HASH * whole:
-                raise EvidenceError(f"{name} has {len(data)} bytes instead of {HASH * whole}")
+                raise WrongLog(f"{name} has {len(data)} bytes instead of {HASH * whole}")
             found = [data[i : i + HASH] for i in range(0, HASH * width, HASH)]
             self._read[level, index] = found
         return found
@@ -352,7 +352,7 @@ class Tiles:
         name, data, width, whole = self._file("entries", index, (2 + LONGEST_ENTRY) * WIDTH)
         found = unpack(data, name)
         if len(found) != whole:
-            raise EvidenceError(f"{name} has {count(len(found), 'entry', 'entries')} instead of {whole}")
+            raise WrongLog(f"{name} has {count(len(found), 'entry', 'entries')} instead of {whole}")
         return found[:width]
 
     def subtree(self, height: int, index: int) -> bytes:
@@ -372,4 +372,4 @@ class Tiles:
                 continue
             except OSError as error:
                 raise EvidenceError(f"{name} cannot be read: {error.strerror}") from error
-        raise EvidenceError(f"{tile_path(kind, index, width)} is missing")
+        raise WrongLog(f"{tile_path(kind, index, width)} is missing")

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, WrongLog
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.log import CHECKPOINT, Log, read_checkpoint
 from maxrr.evidence.log_proofs import (
@@ -68,7 +68,7 @@ class LogWriter:
         self._subtrees = Subtrees(leaf for index in bundles for leaf in tiles.hashes(0, index))
         same = [*map(leaf_hash, self._last)] == self._subtrees.rows[0][full * WIDTH :]
         if self._subtrees.root != checkpoint.root or not same:
-            raise EvidenceError(f"the tiles in {folder} do not give the root of its checkpoint: check the log")
+            raise WrongLog(f"the tiles in {folder} do not give the root of its checkpoint: check the log")
         self._settled = {self.folder}  # folders that are on the disk, with nothing that an interrupted append left
         kinds: list[Kind] = ["entries", *range(levels(checkpoint.size))]
         _remove_superseded(self.folder, [(kind, edge_of(kind, checkpoint.size) - 1) for kind in kinds])
@@ -164,7 +164,7 @@ class LogWriter:
         if any(len(entry) > LONGEST_ENTRY for entry in entries):
             raise EvidenceError(f"an entry of a log has at most {LONGEST_ENTRY:,} bytes")
         if read_checkpoint(self.folder) != self.checkpoint.to_bytes():
-            raise EvidenceError(f"the log in {self.folder} is not as it was left: open it again")
+            raise WrongLog(f"the log in {self.folder} is not as it was left: open it again")
         if not entries:
             return self.checkpoint
         before, last = self.checkpoint.size, self._last + entries
@@ -224,7 +224,7 @@ def restore_log(folder: str | Path, checkpoint: Checkpoint, entries: Sequence[by
     folder, entries = Path(folder), entries[: checkpoint.size]
     subtrees = Subtrees(map(leaf_hash, entries))
     if subtrees.root != checkpoint.root:
-        raise EvidenceError("the entries do not give the root of the checkpoint")
+        raise WrongLog("the entries do not give the root of the checkpoint")
     folder.mkdir()
     for kind, index, width, data in _tiles(subtrees, 0, entries):
         path = folder / tile_path(kind, index, width)

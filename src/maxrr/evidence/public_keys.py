@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TypedDict
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, FileExists, NotAKey, NotSucceeded
 from maxrr.evidence.envelopes import Envelope, Statement, Subject
 from maxrr.evidence.exact_text import read_as
 from maxrr.evidence.signing import ENVIRONMENT, PublicKey, SigningKey
@@ -158,7 +158,7 @@ class PublicKeys:
             follow += [new for former, new in pairs if former == key and new not in follow]
         if self.newest not in follow:
             why = "older than the kept one" if self.newest in kept.keys else "not signed for by it, nor by a successor"
-            raise EvidenceError(
+            raise NotSucceeded(
                 f"the key {self.newest.id} does not succeed the one that was kept, {kept.newest.id}: it is {why}"
             )
 
@@ -182,22 +182,20 @@ def _parts(data: bytes, where: str) -> Iterator[PublicKey | Envelope]:
     try:
         lines = iter(data.decode("ascii").replace("\r\n", "\n").split("\n"))
     except UnicodeDecodeError:
-        raise EvidenceError(f"{where} is no file of public keys in PEM") from None
+        raise NotAKey(f"{where} is no file of public keys in PEM") from None
     for line in lines:
         if line == "-----BEGIN PUBLIC KEY-----":
             block = [line, next(lines, ""), next(lines, "")]
             key = PublicKey.from_pem("\n".join(block).encode(), where)
             if key.pem.decode().split("\n") != [*block, ""]:
-                raise EvidenceError(f"{where} has a public key with something in it that nobody writes")
+                raise NotAKey(f"{where} has a public key with something in it that nobody writes")
             yield key
         elif line.startswith("{"):
             yield Envelope.from_bytes(line.encode())
         elif "PRIVATE KEY" in line:
-            raise EvidenceError(
-                f"{where} holds a private key: give the public one, which `maxrr key show --out` writes"
-            )
+            raise NotAKey(f"{where} holds a private key: give the public one, which `maxrr key show --out` writes")
         elif line.strip():
-            raise EvidenceError(f"{where} has something in it that is no Ed25519 public key in PEM")
+            raise NotAKey(f"{where} has something in it that is no Ed25519 public key in PEM")
 
 
 # Where an operator's key lies, and how it comes and goes: found, made, succeeded by another.
@@ -321,7 +319,7 @@ def make_key(path: str | Path) -> SigningKey:
         raise EvidenceError(f"{path} is a name for a public key: name the file of the private key otherwise")
     if os.path.lexists(public):
         there = path if os.path.lexists(path) else public
-        raise EvidenceError(f"{there} is there already, and a key is never written over: choose another name")
+        raise FileExists(f"{there} is there already, and a key is never written over: choose another name")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not os.path.lexists(path):
         key = SigningKey.generate()

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, FileExists, NotAKey, UnsafeMode
 from maxrr.files import open_regular, write_atomically
 from maxrr.files.atomic import remove_unfinished
 
@@ -80,7 +80,7 @@ class PublicKey:
         except (ValueError, TypeError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PublicKey):
-            raise EvidenceError(f"{where} is no Ed25519 public key in PEM")
+            raise NotAKey(f"{where} is no Ed25519 public key in PEM")
         return cls(key.public_bytes_raw())
 
     @property
@@ -168,7 +168,7 @@ class SigningKey:
         with open_regular(path) as file:
             mode = os.fstat(file.fileno()).st_mode  # of the file that is read, whatever takes its name meanwhile
             if os.name != "nt" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise EvidenceError(
+                raise UnsafeMode(
                     f"{path} is a private key that others than its owner may use (mode {stat.S_IMODE(mode):03o}): "
                     f"make a new key if they may have read it, or run chmod 600 on the file"
                 )
@@ -209,9 +209,7 @@ class SigningKey:
         try:
             write_atomically(path, pem, private=True, new=True)
         except FileExistsError:
-            raise EvidenceError(
-                f"{path} is there already, and a key is never written over: choose another name"
-            ) from None
+            raise FileExists(f"{path} is there already, and a key is never written over: choose another name") from None
 
     @property
     def public(self) -> PublicKey:
@@ -260,10 +258,10 @@ def _private_key(pem: bytes, where: str) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(pem, password=None)
     except TypeError:
-        raise EvidenceError(f"{where} is encrypted with a password: store the key without one") from None
+        raise NotAKey(f"{where} is encrypted with a password: store the key without one") from None
     except (ValueError, UnsupportedAlgorithm):
         text = ": it takes the text of the file, not its name" if where == ENVIRONMENT else ""
-        raise EvidenceError(f"{where} holds no private key in PEM (PKCS #8){text}") from None
+        raise NotAKey(f"{where} holds no private key in PEM (PKCS #8){text}") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise EvidenceError(f"{where} holds a private key that is not for Ed25519")
+        raise NotAKey(f"{where} holds a private key that is not for Ed25519")
     return key

@@ -110,7 +110,7 @@ class Tally:
 GLANCE = 0.2  # seconds between two looks at how far a run is
 
 
-class Stopped(Exception):  # noqa: N818 - not an error
+class Stopped(Exception):
     """The run was asked to stop."""
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
-from maxrr.errors import DataError
+from maxrr.errors import DataError, TrainingChanged, TrainingMissing
 from maxrr.files import sha256_of
 from maxrr.nets.probe import types_and_shapes, with_weights_of
 from maxrr.nets.recipe import Recipe
@@ -108,9 +108,9 @@ class OwnTraining:
         to a trainer, say) stays behind, and must not be needed.
         """
         if self.function is None:
-            raise DataError(f"this trains again, by {self.name}: give that function as train=…")
+            raise TrainingMissing(f"this trains again, by {self.name}: give that function as train=…")
         if self.changed:
-            raise DataError(f"{self.changed}: bring the module as it was, or fit again")
+            raise TrainingChanged(f"{self.changed}: bring the module as it was, or fit again")
         started, mine = begin(network, seed), dataset.select(np.sort(dataset.ids))  # copies, to do with as it likes
         with _one_at_a_time, pinned(threads), all_drawing(seed):
             torch.set_num_threads(threads)

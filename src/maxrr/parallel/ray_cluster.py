@@ -24,7 +24,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from maxrr.errors import EngineError, WorkerLostError
+from maxrr.errors import EngineError, OtherVersions, WorkerLostError
 from maxrr.files import from_plain
 from maxrr.parallel.engine import BLAS, Engine, R, Results, Shared, T, cores, in_order, keep_to
 from maxrr.parallel.processes import Processes, comes_back
@@ -396,7 +396,7 @@ def settle_in(wanted: dict[str, str], cpus: float) -> None:
     other = [f"{name} {here.get(name, 'missing')} for {version}" for name, version in wanted.items()
              if here.get(name) != version]  # fmt: skip
     if other:
-        raise EngineError(
+        raise OtherVersions(
             f"node {platform.node()} has {', '.join(other)}, so that results would not be the same bytes: install the "
             "same versions on all nodes"
         )

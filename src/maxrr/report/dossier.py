@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from markupsafe import Markup
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, PageChanged
 from maxrr.evidence import Dossier
 from maxrr.evidence.dossiers import CLAIMS
 from maxrr.evidence.envelopes import Statement
@@ -30,7 +30,7 @@ SHOWN = 50  # records that the page lists
 UNSAFE = re.compile(f"[<>&]|{STEERING.pattern}")  # in JSON that stands in a page, where it is in strings only
 
 
-class OtherVersion(EvidenceError):  # noqa: N818 (what was found)
+class OtherVersion(EvidenceError):
     """A page that another version of this library made: it cannot be compared with the one that this version makes."""
 
 
@@ -133,7 +133,7 @@ def require_same_page(page: str, dossier: Dossier) -> None:
         return
     lines = zip_longest(page.split("\n"), expected.split("\n"))
     line = next(number for number, (one, other) in enumerate(lines, start=1) if one != other)
-    raise EvidenceError(f"the page was changed: from line {line} on it is not what its dossier gives")
+    raise PageChanged(f"the page was changed: from line {line} on it is not what its dossier gives")
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.errors import DataError
+from maxrr.errors import DataError, OtherShape
 from maxrr.serving import folders
 from maxrr.serving.folders import ONNX, TORCH, Facts
 from maxrr.serving.revocations import Watch
@@ -63,7 +63,7 @@ def as_array(records: Any) -> NDArray[Any]:
     try:
         return np.asarray(records)
     except ValueError:
-        raise DataError("the records have different shapes: bring an array with one row per record") from None
+        raise OtherShape("the records have different shapes: bring an array with one row per record") from None
 
 
 def converted(
@@ -75,9 +75,9 @@ def converted(
     if array.shape[1:] != shape or array.ndim != len(shape) + 1 or not len(array):
         one = "; add an axis to a single record, as in record[None]" if array.shape == shape else ""
         wanted = ", ".join(map(str, ("records", *shape)))
-        raise DataError(f"the records{name} have shape {array.shape}, but the model takes ({wanted}), one or more{one}")
+        raise OtherShape(f"the records{name} have shape {array.shape}, but the model takes ({wanted}){one}")
     if array.dtype.kind != kind.kind or (array.dtype == np.uint8) != (kind == np.uint8):
-        raise DataError(f"the records{name} are {array.dtype}, but the model takes {kind}: bring the same kind")
+        raise OtherShape(f"the records{name} are {array.dtype}, but the model takes {kind}: bring the same kind")
     if kind.kind == "f" and precision is not None:
         kind = precision
     with np.errstate(over="ignore"):  # what does not fit is infinite, and said below

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from maxrr.core.choice import Choice
 from maxrr.data import Dataset
-from maxrr.errors import DataError, UnknownRecords
+from maxrr.errors import NetworkMissing, OtherRecords, TrainingMissing, UnknownRecords
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
 from maxrr.files.strict_json import Digest, body_of, json_text
 from maxrr.nets.naming import NamedNetwork, as_recorded
@@ -185,7 +185,7 @@ class Bundle(Contents):
             )
         missing = own[~np.isin(own, records.ids)]
         if len(missing):
-            raise DataError(
+            raise OtherRecords(
                 f"{len(missing):,} of the {len(self.ids):,} records that the model retains are not there, such as "
                 f"{missing[0].item()!r}: bring all of them, with the ids that they were fitted under, and those that "
                 "were added (Dataset.join puts them together)"
@@ -261,7 +261,7 @@ class Bundle(Contents):
         contents, tensors = content_of(path)
         try:
             return read(contents, tensors, network, train)
-        except NeedsNetwork as error:
+        except (NetworkMissing, TrainingMissing) as error:
             raise ValueError(f"{path}: {error}") from None
         except Exception as error:  # nothing in the file is believed
             raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
@@ -326,10 +326,6 @@ def content_of(path: str | Path) -> tuple[Contents, dict[str, Tensor]]:
         raise ValueError(f"{path} is not a bundle, or is damaged: {error}") from error
 
 
-class NeedsNetwork(ValueError):  # noqa: N818 (what is wanted)
-    """Somebody's own code must be named by whoever runs it."""
-
-
 def read(
     contents: Contents, tensors: Mapping[str, Tensor], network: Network | None, train: TrainingFunction | None
 ) -> Bundle:  # fmt: skip
@@ -341,9 +337,9 @@ def read(
         network()  # now, rather than in the middle of a replay
     if network is None:
         maker = "" if named is None else f", which {named.maker} makes"
-        raise NeedsNetwork(f"the model's network is not one of this library{maker}: give it as network=…")
+        raise NetworkMissing(f"the model's network is not one of this library{maker}: give it as network=…")
     if facts.function is not None and train is None:
-        raise NeedsNetwork(
+        raise TrainingMissing(
             f"the model was trained by {facts.function}, which is not of this library: give it as train=…"
         )
     blueprint = codec.blueprint_of(facts, contents.class_weight, contents.core_key, network, train)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.errors import DataError
+from maxrr.errors import DataError, UnknownClass
 from maxrr.plain_text import first_few
 from maxrr.unlearning.commitment import GONE_CLASS, class_hmac
 
@@ -111,7 +111,7 @@ def weights_by_name(
         elif hidden in gone:
             found[back.get(hidden, hidden)] = float(weight)
         else:
-            raise DataError(f"class_weight names class {label!r}; the classes are {first_few(dataset.class_names)}")
+            raise UnknownClass(f"class_weight names class {label!r}; the classes are {first_few(dataset.class_names)}")
     return found
 
 

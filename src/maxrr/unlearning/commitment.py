@@ -20,7 +20,7 @@ from torch import Tensor
 
 from maxrr.data import Dataset
 from maxrr.data.hashes import framed, identifier_bytes, record_hashes
-from maxrr.errors import EvidenceError
+from maxrr.errors import Contradiction
 from maxrr.evidence.sparse_tree import Absence, Change, Presence, Tree, key_of, salt_of, value_of
 from maxrr.nets.run_store import as_array
 from maxrr.unlearning.facts import SetAside
@@ -162,7 +162,7 @@ class Commitment:
             ids, hashes = records()
             tree = tree_of(salts_of(secret, ids), ids, hashes)
             if self.root not in (None, tree.root.hex()):
-                raise EvidenceError("the records are not those that the commitment was made of")
+                raise Contradiction("the records are not those that the commitment was made of")
             self.root, self._tree, self._state = tree.root.hex(), tree, tree.state
         return self._tree
 

@@ -18,7 +18,7 @@ from maxrr.core.shards import sharding_of
 from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.fields import described, shapes
-from maxrr.errors import DataError
+from maxrr.errors import DataError, OtherShape, TrainingMissing
 from maxrr.nets import Recipe, split
 from maxrr.nets.initial_weights import DRAWN_ANEW, DrawnAnewWarning, given_weights, would_lose_weights
 from maxrr.nets.inputs import chosen_device
@@ -77,7 +77,7 @@ def check_parameters(model: "MaxRR") -> Training:
     if isinstance(model.train, Recipe):
         return model.train
     if isinstance(model.train, OwnTraining):  # of a file, whose word is not enough to run code
-        raise DataError(f"the model is trained by {model.train.name}: give that function as train=…")
+        raise TrainingMissing(f"the model is trained by {model.train.name}: give that function as train=…")
     if not callable(model.train):
         raise DataError(f"train is a function or a Recipe; it is {model.train!r:.80}")
     if isinstance(model.core, Frozen):
@@ -187,7 +187,7 @@ def check_set_aside(test: Dataset, training: Dataset) -> None:
         raise TypeError(f"test should be a Dataset, not {type(test).__name__}")
     kinds = [described(each.inputs.dtype, each.shape) for each in (test, training)]
     if kinds[0] != kinds[1]:
-        raise DataError("the test records are {}, but the training records are {}".format(*kinds))
+        raise OtherShape("the test records are {}, but the training records are {}".format(*kinds))
     if test.class_names != training.class_names:
         raise DataError("the test records have other class names than the training records")
     known = len(test) > 0 and bool(np.isin(test.ids, training.ids).all())

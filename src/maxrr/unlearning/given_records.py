@@ -11,7 +11,7 @@ from maxrr.data import Dataset
 from maxrr.data.checks import check_dense, check_identifiers
 from maxrr.data.fields import Several, are_several, described, fields_of, packed
 from maxrr.data.labels import as_classes
-from maxrr.errors import DataError
+from maxrr.errors import DataError, MissingColumn, OtherShape, UnknownClass
 from maxrr.plain_text import first_few
 from maxrr.unlearning.state import Fitted
 
@@ -90,7 +90,7 @@ def to_add(
     names = {fitted.labels[number].item(): fitted.records.class_names[number] for number in present}
     unknown = [label for label in labels.tolist() if label not in names]
     if unknown and fitted.by_place:
-        raise DataError(
+        raise UnknownClass(
             f"there is no class {unknown[0]!r}: labels are places in the model's class names. Name a new class by a "
             "string, or bring a Dataset"
         )
@@ -161,11 +161,11 @@ def converted(part: NDArray[Any], kind: Kind, shape: Shape, name: str, *, learn:
     """
     if part.shape[1:] != shape:
         if part.shape == shape:
-            raise DataError(f"this is one record{name} of shape {shape}: add an axis in front, as in record[None]")
-        raise DataError(f"the records{name} have shape {part.shape[1:]}, but the model was fitted on {shape}")
+            raise OtherShape(f"this is one record{name} of shape {shape}: add an axis in front, as in record[None]")
+        raise OtherShape(f"the records{name} have shape {part.shape[1:]}, but the model was fitted on {shape}")
     whole = learn and kind.kind == "f" and part.dtype.kind in "biu" and part.dtype != np.uint8
     if word(part.dtype) != word(kind) and not whole:
-        raise DataError(
+        raise OtherShape(
             f"the records{name} are {part.dtype}, but the model was fitted on {KINDS[word(kind)]}: bring the same kind"
         )
     if not learn and (part.dtype == kind or kind.kind == "f"):
@@ -199,7 +199,7 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     known = fitted.records
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
     if names is not None and known.columns is not None and names != known.columns:
-        raise DataError(
+        raise MissingColumn(
             f"the columns are {first_few(names)}, but the model was fitted on {first_few(known.columns)}: bring the "
             "same ones in the same order"
         )

@@ -17,7 +17,7 @@ from torch import nn
 from maxrr.core import Adopted, Core, Frozen, FullCore, HashCore
 from maxrr.core.choice import Choice
 from maxrr.data import Dataset
-from maxrr.errors import Refused, WorkspaceError
+from maxrr.errors import DetachedCopy, Refused
 from maxrr.nets import Recipe
 from maxrr.nets.networks import NoNetwork
 from maxrr.nets.seeding import Network
@@ -808,7 +808,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if source is not None:
                 raise ValueError("only the model of a workspace keeps where records come from: leave source out")
             if receipts and self._detached:
-                raise WorkspaceError(
+                raise DetachedCopy(
                     "this is a copy of the model that a workspace holds, and makes no receipts, which would have the "
                     "numbers of others: use the model of the workspace. Nothing was changed"
                 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxrr.errors import NotHere, Refused, Stale
+from maxrr.errors import CoreRefused, Refused, Stale, UnknownId
 from maxrr.plain_text import Shown, count
 from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.actions import Action, Case, Guarantee, decide, promise
@@ -124,7 +124,8 @@ class Plan(Shown):
     def _refused(self) -> Refused:
         """What is raised instead of carrying it out."""
         assert self.refusal is not None
-        return (NotHere if self.unknown else Refused)(self.refusal, self.alternatives)
+        kind = UnknownId if self.unknown else CoreRefused if self.alternatives else Refused
+        return kind(self.refusal, self.alternatives)
 
 
 def make_plan(fitted: Fitted, request: Request) -> Plan:

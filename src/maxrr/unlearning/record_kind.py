@@ -12,7 +12,7 @@ from maxrr.data.checks import check_identifiers, check_text
 from maxrr.data.fields import described
 from maxrr.data.labels import as_identifiers, class_name
 from maxrr.data.tables import in_order_of
-from maxrr.errors import DataError
+from maxrr.errors import DataError, NoSubjects, UnknownClass
 from maxrr.unlearning.classes import without_name
 from maxrr.unlearning.state import Fitted
 
@@ -104,7 +104,7 @@ class RecordKind:
             The records have no subject ids, or a text cannot be one of them.
         """
         if self.text_subjects is None:
-            raise DataError("the records of this workspace do not say whom they are about")
+            raise NoSubjects("the records of this workspace do not say whom they are about")
         return ids_of(texts, "subject ids", as_texts=self.text_subjects)
 
     def label(self, name: str) -> Any:
@@ -130,7 +130,7 @@ class RecordKind:
             if place in self.present or each != without_name(place)
         }  # fmt: skip
         if name not in known:
-            raise DataError(f"there is no class {name!r}; the classes are {', '.join(known)}")
+            raise UnknownClass(f"there is no class {name!r}; the classes are {', '.join(known)}")
         return self.labels[known[name]]
 
     def conform(self, records: Dataset) -> Dataset:
@@ -225,7 +225,7 @@ class RecordKind:
             return self.conform(records)
         unknown = [name for name in records.class_names if name not in classes]
         if unknown:
-            raise DataError(f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")
+            raise UnknownClass(f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")
         labels = np.array([classes[name] for name in records.class_names])[records.labels]
         return self.conform(replace(records, labels=labels, class_names=self.class_names))
 

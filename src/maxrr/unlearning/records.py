@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maxrr.data import Dataset
 from maxrr.data.arrays import take
 from maxrr.data.hashes import content_hash, framed, identifier_bytes
-from maxrr.errors import DataError
+from maxrr.errors import NoSubjects, OtherRecords, RecordsMissing
 from maxrr.once import once
 from maxrr.svm.problem import changed, cleared
 from maxrr.unlearning.classes import Classes, without_name
@@ -139,7 +139,7 @@ class HeldRecords:
     def of_subjects(self, subjects: Ids) -> Ints:
         """The rows of all records about these people."""
         if self.subjects is None:
-            raise DataError("the records do not say whom they are about: they have no subject ids")
+            raise NoSubjects("the records do not say whom they are about: they have no subject ids")
         if subjects.dtype.kind != self.subjects.dtype.kind:
             return np.empty(0, dtype=np.int64)
         return self._rows_with(SUBJECTS, np.unique(subjects).tolist())
@@ -158,7 +158,7 @@ class HeldRecords:
     def select(self, rows: Ints) -> Dataset:
         """Some of them."""
         if self.inputs is None:
-            raise DataError(
+            raise RecordsMissing(
                 "this needs the raw records, which a workspace does not keep: say how they are read, as in "
                 "Workspace.open(folder, records=load_training)"
             )
@@ -260,14 +260,14 @@ class HeldRecords:
         order = self._living_order
         known = np.isin(self.ids[order], dataset.ids)
         if not known.all():
-            raise DataError(
+            raise OtherRecords(
                 f"{int((~known).sum()):,} of the {len(order):,} records of the model are not in this data: "
                 "bring the data that it was fitted on"
             )
         retained = self.numbered_alike(dataset.select(self.ids[order]))
         if retained.content_hash() != self.content_hash:
             changed = int((retained.record_hashes() != self.hashes[order]).any(axis=1).sum())
-            raise DataError(
+            raise OtherRecords(
                 f"{changed:,} of the {len(order):,} records of the model differ from those in this data: "
                 "bring them as they were fitted, and replaced ones as they are now"
             )

@@ -23,7 +23,7 @@ from torch import nn
 from maxrr import plain_text
 from maxrr.core.choice import Choice, Words, words_of
 from maxrr.data import Dataset
-from maxrr.errors import DataError, WorkerLostError
+from maxrr.errors import OtherRecords, WorkerLostError
 from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.run_store import as_array
@@ -214,7 +214,7 @@ def outcome_of(comparison: str, *, wrong: bool, comparable: bool, latest: bool, 
 def check(bundle: Bundle, dataset: Dataset) -> None:
     """Refuse what cannot be replayed."""
     if not bundle.has(dataset):
-        raise DataError(
+        raise OtherRecords(
             "the records are not those that the model retains: they have the ids, but not the model's commitment, or "
             "content hash. Bring every record, weight and class as it was fitted, and replaced ones as they are now"
         )

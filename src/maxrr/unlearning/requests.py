@@ -16,7 +16,16 @@ from torch import nn
 from maxrr.data import Dataset
 from maxrr.data.checks import check_identifiers, listed
 from maxrr.data.tables import in_order_of
-from maxrr.errors import DataError, NotHere
+from maxrr.errors import (
+    AlreadyForgotten,
+    CopyOfForgotten,
+    DataError,
+    IdTaken,
+    NoChange,
+    NoSubjects,
+    UnknownClass,
+    UnknownSubject,
+)
 from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, TECHNIQUE
 from maxrr.unlearning.classes import Classes, with_arriving
 from maxrr.unlearning.facts import Override
@@ -119,7 +128,7 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     """Refuse a request for somebody whom no record is about, and say since when."""
     records = fitted.records
     if records.subjects is None:
-        raise DataError("the records do not say whom they are about: they have no subject ids")
+        raise NoSubjects("the records do not say whom they are about: they have no subject ids")
     without = np.setdiff1d(people, records.subjects[records.of_subjects(people)]).tolist()
     gone = {person: fitted.people.get(subject_hmac(fitted.key, person)) for person in without}
     said = [
@@ -134,7 +143,8 @@ def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
     left = "; records that remain in the extractor are asked for by their ids" if fitted.left else ""
     alone = "" if len(without) == len(people) else ". Nothing else of the request is done: leave them out"
     more = f" and {len(said) - 5} more" if len(said) > 5 else ""
-    raise NotHere(f"{', '.join(said[:5])}{more}{left}{alone}")
+    kind = AlreadyForgotten if all(gone.values()) else UnknownSubject
+    raise kind(f"{', '.join(said[:5])}{more}{left}{alone}")
 
 
 def look_up_for_replacing(
@@ -144,13 +154,13 @@ def look_up_for_replacing(
     """The request to forget one record, with the one that takes its place; without that if there is no such record."""
     request = look_up(fitted, [id_], None, core_policy)
     if request.already_forgotten:
-        raise NotHere(f"the record {np.asarray(id_).item()!r} was forgotten: there is nothing to replace")
+        raise AlreadyForgotten(f"the record {np.asarray(id_).item()!r} was forgotten: there is nothing to replace")
     if not len(request.rows):
         return request
     added = rectified(fitted, request, inputs, label)
     same = np.array_equal(added.record_hashes(), fitted.records.hashes[request.rows])
     if same and not (request.left_in_extractor and request.policy == RETRAIN):  # which rids it of the old version
-        raise DataError(f"the record {np.asarray(id_).item()!r} is just so already: there is nothing to replace")
+        raise NoChange(f"the record {np.asarray(id_).item()!r} is just so already: there is nothing to replace")
     copies = copies_in_place(fitted, added, allow_copies)
     return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
@@ -167,7 +177,7 @@ def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str
             found = present[np.array(records.class_names)[present] == label]
         if not len(found):
             known = ", ".join(map(repr, fitted.labels[present].tolist()))
-            raise DataError(f"there is no class {label!r}; the classes are {known}")
+            raise UnknownClass(f"there is no class {label!r}; the classes are {known}")
         labels = found[:1]
     subjects = None if records.subjects is None else records.subjects[rows]
     weights = None if records.weights is None else records.weights[rows]
@@ -227,7 +237,7 @@ def check_addable(fitted: Fitted, given: Dataset) -> None:
             )
     there = given.ids[records.rows(given.ids) >= 0]
     if len(there):
-        raise DataError(
+        raise IdTaken(
             f"{len(there):,} of the record ids are in the model already, such as {there[0].item()!r}: add new records "
             "alone, and use replace to correct one that is there"
         )
@@ -269,12 +279,12 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
     found = returning(before, dataset)
     same, copies = int(found.by_id.sum()), int(found.by_values.sum())
     if same:
-        raise DataError(
+        raise AlreadyForgotten(
             f"{same:,} of the record ids were forgotten by this model and must not come back, whatever their records "
             "hold now: leave them out of the data"
         )
     if copies and (reason is None or not reason.strip()):
-        raise DataError(
+        raise CopyOfForgotten(
             f"{copies:,} of the records have exactly the values of forgotten or replaced ones, under other ids or as "
             "they were before: leave them out, or, if they are other people's, say why, by allow_copies (in the shell "
             "--allow-copies)"

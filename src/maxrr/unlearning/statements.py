@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Self
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import Contradiction, EvidenceError
 from maxrr.evidence import Envelope, PublicKey, SigningKey
 from maxrr.evidence.envelopes import RECEIPT_TYPE, Statement, Subject
 from maxrr.evidence.exact_text import canonical_json, read_json
@@ -108,7 +108,7 @@ class HandedReceipt:
         if self.envelope is None:
             raise EvidenceError("it is not signed")
         if receipt_in(self.envelope.verify(keys)) != self.receipt:
-            raise EvidenceError("the envelope has another receipt")
+            raise Contradiction("the envelope has another receipt")
 
     @property
     def sha256(self) -> str:
@@ -168,7 +168,7 @@ def receipt_in(statement: Statement) -> Receipt:
         raise EvidenceError(f"the statement is not a receipt: it is of the type {statement.predicate_type[:80]}")
     receipt = Receipt.from_json(canonical_json(dict(statement.predicate)).decode())
     if statement.subjects != (Subject(MODEL, receipt.model_after),):
-        raise EvidenceError("the statement is about another model than its receipt")
+        raise Contradiction("the statement is about another model than its receipt")
     return receipt
 
 

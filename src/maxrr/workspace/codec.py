@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from maxrr.data.arrays import scratch
 from maxrr.data.fields import from_facts
-from maxrr.errors import WorkspaceError
+from maxrr.errors import OtherNetwork
 from maxrr.files import from_plain, parse_json
 from maxrr.files.strict_json import json_text
 from maxrr.nets.initial_weights import given_weights
@@ -147,7 +147,7 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
             if differs := now.differs_from(Fingerprint(facts.layers, probe), exactly=blueprint.is_at_home):
                 raise ValueError(f"{differs}. Bring the code of the network as it was, or fit again")
         except ValueError as error:
-            raise WorkspaceError(f"the workspace was fitted with another network: {error}") from error
+            raise OtherNetwork(f"the workspace was fitted with another network: {error}") from error
         check_given(blueprint)
     if blueprint.frozen:  # what is used again is what was used, whatever the maker gives today
         blueprint = replace(blueprint, network=extractor)
@@ -171,7 +171,7 @@ def check_given(blueprint: Blueprint) -> None:
     if blueprint.frozen or (named is not None and named.our_own):
         return
     if given_weights(blueprint.network) != dict(blueprint.given):
-        raise WorkspaceError(
+        raise OtherNetwork(
             "the network brings along other weights than the one that was fitted, such as frozen or pretrained ones: "
             "name the network that was"
         )

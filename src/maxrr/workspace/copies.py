@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.errors import EvidenceError, WorkspaceError
+from maxrr.errors import EvidenceError, FolderTaken, KeyMissing, OtherWorkspace, WorkspaceError
 from maxrr.evidence import Checkpoint, PublicKey
 from maxrr.evidence.log import LOG
 from maxrr.evidence.log_writer import restore_log
@@ -58,7 +58,7 @@ def backup(folder: str | Path, to: str | Path) -> None:
     """
     place = Path(to)
     if place.is_dir() and any(place.iterdir()):
-        raise WorkspaceError(f"{place} holds other files: name a folder that is new or empty. Nothing was changed")
+        raise FolderTaken(f"{place} holds other files: name a folder that is new or empty. Nothing was changed")
     source = Folder(folder, read_only=True)
     source.read_beside_others()
     found = source.root
@@ -89,7 +89,7 @@ class Later:
         own = {class_hmac(fitted.key, name) for name in fitted.records.class_names}
         for handed in self.receipts:
             if own.isdisjoint(head.class_hmac for head in handed.receipt.heads):
-                raise WorkspaceError(
+                raise OtherWorkspace(
                     f"receipt {handed.receipt.number} names no class of this workspace under its key: it is another "
                     "workspace's, or all classes are others since a later fit. Nothing was changed"
                 )
@@ -164,7 +164,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
     its = [history.part(*answer.receipt) for answer in answers]
     for number, (mine, other) in enumerate(zip(own, its, strict=False), start=1):
         if mine != other:
-            raise WorkspaceError(
+            raise OtherWorkspace(
                 f"receipt {number} in {newer} is not the one that is here: it is no newer copy of this workspace, but "
                 "one that went on by itself. Nothing was changed"
             )
@@ -179,7 +179,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
         before = HandedReceipt.from_bytes(own[-1]) if own else None
         later = list(checked_receipts(its[len(own) :], trusted, before, signed=bool(signs)))
         if store.signing is None and any(each.envelope for each in later):
-            raise EvidenceError("it signs its receipts: open this copy with the key, as they go on from there")
+            raise KeyMissing("it signs its receipts: open this copy with the key, as they go on from there")
         if newer.is_dir() and (newer / LOG).exists():
             check_receipt_log(newer, trusted)
         elif signs or any(each.envelope for each in later):  # some may be missing at the end
@@ -202,7 +202,7 @@ def history_of_copy(store: Store, newer: Path) -> tuple[History, list[Frame]]:
         raise WorkspaceError(f"{path} is not there: name a newer copy of this workspace, or its history")
     history = History(path, store.history.key, keep=True)
     if history.first_line.token != store.token:
-        raise WorkspaceError(f"{path} is the history of another workspace. Nothing was changed")
+        raise OtherWorkspace(f"{path} is the history of another workspace. Nothing was changed")
     frames = history.read()
     if not frames:
         raise damaged(path, "nothing in it was written under the key of this workspace")

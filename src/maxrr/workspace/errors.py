@@ -4,13 +4,14 @@ import errno
 from pathlib import Path
 from typing import BinaryIO
 
-from maxrr.errors import WorkspaceError
+from maxrr import errors
+from maxrr.errors import Damaged, WorkspaceError
 from maxrr.files import open_regular
 
 NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 
 
-class NetworkMissing(WorkspaceError):  # noqa: N818 (what is wanted)
+class NetworkMissing(errors.NetworkMissing, WorkspaceError):
     """The network of a workspace is needed, and only the caller's own code makes it: give it to `Workspace.open`.
 
     Parameters
@@ -28,7 +29,7 @@ class NetworkMissing(WorkspaceError):  # noqa: N818 (what is wanted)
         self.maker = maker
 
 
-class TrainingMissing(WorkspaceError):  # noqa: N818 (what is wanted)
+class TrainingMissing(errors.TrainingMissing, WorkspaceError):
     """The training function of a workspace is needed, which is the caller's own code: give it to `Workspace.open`.
 
     Parameters
@@ -43,9 +44,9 @@ class TrainingMissing(WorkspaceError):  # noqa: N818 (what is wanted)
         self.name = name
 
 
-def damaged(path: Path, why: str) -> WorkspaceError:
+def damaged(path: Path, why: str) -> Damaged:
     """A file that cannot be relied on. Nothing of the workspace is then used."""
-    return WorkspaceError(
+    return Damaged(
         f"{path} is damaged: {why}. Nothing was changed. Fit again into another folder, from the records without those "
         "forgotten here, or restore the whole folder from a copy: it brings back what was forgotten since it was made, "
         "which then has to be forgotten again"

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxrr.errors import NotHere, OlderCopy, WorkspaceError
+from maxrr.errors import InUse, NotAWorkspace, OlderCopy, OtherWorkspace, UnknownReceipt, WorkspaceError
 from maxrr.files import Lock, flush_folder, overwrite
 from maxrr.plain_text import count
 from maxrr.unlearning.facts import Facts, Words
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 PATIENCE, PAUSE = 10.0, 0.02  # seconds that a reader tries beside one who works, and between two tries
 TRIES = 3  # to read one state: if it fails more often, the files are not as they were written
 MAY_NOT = (errno.EACCES, errno.EPERM, errno.EROFS)
-
-
-class InUse(WorkspaceError):  # noqa: N818
-    """Somebody else works in the folder."""
 
 
 class Folder:
@@ -140,7 +136,7 @@ class Folder:
         self.latest_seen = seen.latest(self.token)  # first: somebody may go on at any moment
         self.logged_before = self.checkpoint()  # before the receipts are read: it has no more than these
         if not is_begun(path):
-            raise WorkspaceError(f"{self.folder} is not a workspace: there is no commit in {path}. Make one with fit")
+            raise NotAWorkspace(f"{self.folder} is not a workspace: there is no commit in {path}. Make one with fit")
         key = states.key_in(self.folder, self.token)
         self.history = history = History(path, key, keep=self.read_only)
         if history.first_line.token != self.token:
@@ -202,7 +198,7 @@ class Folder:
     def receipt(self, number: int) -> bytes:
         """A receipt as it was handed out, from the first."""
         if not 1 <= number <= self.requests:
-            raise NotHere(f"there is no receipt {number}: the workspace has {count(self.requests, 'receipt')}")
+            raise UnknownReceipt(f"there is no receipt {number}: the workspace has {count(self.requests, 'receipt')}")
         return self.history.part(*self.answers[number - 1].receipt)
 
     def proofs(self, number: int) -> bytes:
@@ -402,7 +398,7 @@ def is_later(folder: Path, token: str, length: int) -> bool:
     """Whether something was written to the history of a workspace since it had this length."""
     path, found = names.history_of(folder)
     if found != token:
-        raise WorkspaceError(
+        raise OtherWorkspace(
             f"{folder} holds another workspace now than when it was opened: open it again to use that one"
         )
     return path.stat().st_size > length

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from maxrr.data import Dataset
-from maxrr.errors import WorkspaceError
+from maxrr.errors import KeyMissing, ParametersChanged, ReadOnly, WorkspaceClosed, WorkspaceError
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
 from maxrr.nets.seeding import Network
@@ -60,7 +60,7 @@ class FolderKeeper:
 
     def check_open(self) -> None:
         if self.closed:
-            raise WorkspaceError(f"this workspace in {self.store.folder} was closed: open it again")
+            raise WorkspaceClosed(f"this workspace in {self.store.folder} was closed: open it again")
         if self.uncertain:
             with self.model._lock:
                 if self.uncertain:
@@ -73,13 +73,13 @@ class FolderKeeper:
     @contextmanager
     def changing(self, *, receipts: bool = True, newest: bool = True) -> Iterator[None]:
         if self.store.read_only:
-            raise WorkspaceError(f"{self.store.folder} was opened for reading only: nothing was changed")
+            raise ReadOnly(f"{self.store.folder} was opened for reading only: nothing was changed")
         self.check_process()
         self.check_open()
         if newest and self.store.has_state:
             self.store.check_newest()
         if receipts and self.store.signing is None and self.store.has_state and self.store.root.files.keys:
-            raise WorkspaceError(
+            raise KeyMissing(
                 "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
                 "shell in MAXRR_SIGNING_KEY or its usual place. Nothing was changed"
             )
@@ -131,14 +131,14 @@ class FolderKeeper:
     def check_process(self) -> None:
         """Refuse a process that was forked from the one that opened the folder."""
         if self.process != os.getpid():
-            raise WorkspaceError(f"{self.store.folder} was opened in another process: open it again")
+            raise WorkspaceClosed(f"{self.store.folder} was opened in another process: open it again")
 
     def check_parameters(self) -> None:
         """Refuse requests while parameters are others than those of the fit, with which the model goes on."""
         now = vars(self.model)
         other = [name for name, value in self.parameters.items() if now[name] is not value and now[name] != value]
         if other:
-            raise WorkspaceError(
+            raise ParametersChanged(
                 f"{', '.join(other)} of the model was changed since the fit, and a request goes on with what was "
                 "fitted: fit or refit first, or set it back. Nothing was changed"
             )

@@ -12,7 +12,7 @@ import stat
 import warnings
 from pathlib import Path
 
-from maxrr.errors import WorkspaceError
+from maxrr.errors import FolderTaken, OtherWorkspace, UnsafeMode, WorkspaceError
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.history import History, is_begun
 
@@ -75,7 +75,7 @@ def find_history(folder: Path) -> tuple[Path, str] | None:
         names = ((path, re.fullmatch(r"history-([0-9a-f]{16})\.bin", path.name)) for path in folder.iterdir())
         found = sorted((path, match[1]) for path, match in names if match)
     if len(found) > 1:
-        raise WorkspaceError(
+        raise OtherWorkspace(
             f"{folder} holds the histories of {len(found)} workspaces, such as {found[0][0].name} and "
             f"{found[1][0].name}: move the files of all but one elsewhere. Nothing was changed"
         )
@@ -105,13 +105,13 @@ def check_new(folder: Path) -> str | None:
     """Refuse a folder that holds anything but an interrupted first fit, of which this is the token."""
     found = find_history(folder)
     if found is not None and is_begun(found[0]):
-        raise WorkspaceError(f"there is a workspace in {folder} already: open it, and fit it again")
+        raise FolderTaken(f"there is a workspace in {folder} already: open it, and fit it again")
     if not folder.is_dir():
         return None  # to be made, or the system says why not
     token = None if found is None else found[1]
     others = [path.name for path in folder.iterdir() if not is_ours(path, token)]
     if others:
-        raise WorkspaceError(
+        raise FolderTaken(
             f"{folder} holds other files, such as {min(others)}: name one that is new or empty. Nothing was changed"
         )
     return token
@@ -146,7 +146,7 @@ def check_private(folder: Path) -> None:
         return
     found = folder.stat()
     if found.st_mode & OTHERS_WRITE:
-        raise WorkspaceError(
+        raise UnsafeMode(
             f"others can write to {folder} (its mode is {stat.S_IMODE(found.st_mode):03o}), and so change what is in "
             f"it: make it yours with chmod go-w {folder}. Nothing was changed"
         )

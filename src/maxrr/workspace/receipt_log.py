@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, OtherLog, WrongLog
 from maxrr.evidence import Checkpoint, Log, PublicKey, SigningKey, check_log
 from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.evidence.log_proofs import WIDTH, Kind, Tiles, leaf_hash, perfect_root, root_of, tile_path
@@ -158,7 +158,7 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     receipts = [content[slice(*each.receipt)] for frame in frames_in(path, content) for each in frame.answered()]
     checkpoint = check_log(folder / LOG, None, keys)
     if not f"{checkpoint.origin}/".startswith(f"{origin_of(token)}/"):
-        raise EvidenceError(f"the checkpoint is of another log: {checkpoint.origin!r}")
+        raise OtherLog(f"the checkpoint is of another log: {checkpoint.origin!r}")
     sizes = (
         f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace {count(len(receipts), 'receipt')}"
     )
@@ -166,17 +166,17 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     for handed in checked_receipts(receipts, keys):
         number, entry = handed.receipt.number, next(entries, None)
         if entry is None:
-            raise EvidenceError(
+            raise WrongLog(
                 f"{sizes}: receipt {number} is not logged. If a request was interrupted, open the workspace with its "
                 "key, which logs it"
             )
         if entry.hex() != handed.sha256:
-            raise EvidenceError(f"entry {number - 1} of the log is not the hash of receipt {number}")
+            raise WrongLog(f"entry {number - 1} of the log is not the hash of receipt {number}")
         signed, losses = signed + (handed.envelope is not None), handed.receipt.losses or []
     if len(receipts) < checkpoint.size:
-        raise EvidenceError(f"{sizes}: the workspace is an older copy than its log")
+        raise WrongLog(f"{sizes}: the workspace is an older copy than its log")
     if checkpoint.origin != origin_of(token, losses[-1].time if losses else ""):
-        raise EvidenceError(f"the log {checkpoint.origin} is not the one that began with the last loss on the receipts")
+        raise OtherLog(f"the log {checkpoint.origin} is not the one that began with the last loss on the receipts")
     return LoggedReceipts(checkpoint, signed)
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from maxrr.errors import WorkspaceError
+from maxrr.errors import InUse
 from maxrr.files import Lock, from_plain, parse_json, read_regular, write_atomically
 
 MOMENT = "%Y%m%dT%H%M%S.%fZ"  # how the time of an accepted loss is written: later ones are greater as text, too
@@ -79,7 +79,7 @@ def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[None]:
             lock = Lock(place() / f"{token}.lock", wait=wait)  # for as long as it has a name
             held.callback(lock.release)
         except BlockingIOError:
-            raise WorkspaceError("another copy of this workspace is at work: try again. Nothing was changed") from None
+            raise InUse("another copy of this workspace is at work: try again. Nothing was changed") from None
         except (OSError, RuntimeError):  # as in `keep`
             pass
         yield
