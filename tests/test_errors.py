@@ -53,7 +53,6 @@ def test_codes_of_the_shell_alone_are_on_the_page() -> None:
         (("status", "nowhere"), 1, "not-a-workspace"),
         (("data", "describe", "nothing.npz"), 1, "unknown-source"),
         (("fit", "digits", "--out", "ws", "--core", "much"), 2, "usage"),
-        (("replay", "nowhere", "1"), 1, "not-a-workspace"),
         (("verify", "nothing.html"), 1, "file-missing"),
     ],
 )

@@ -155,7 +155,7 @@ def test_a_refit_takes_in_what_waited_and_leaves_out_what_was_forgotten(
     # It goes on from there: the next addition is refused what was forgotten.
     shell("refit", visits)
     (tmp_path / "back.csv").write_text("\n".join([HEADER, *lines_of(range(60, 61))]))
-    assert "must not come back" in shell("add", visits, tmp_path / "back.csv", "--yes", code=1).err
+    assert shell("add", visits, tmp_path / "back.csv", "--yes", code=3).error == "already-forgotten"
 
 
 @pytest.mark.usefixtures("here")

@@ -175,7 +175,7 @@ def test_what_is_not_of_an_earlier_audit_stays(shell: Shell, answered: Path, hea
 
 
 def test_wrong_options(shell: Shell, answered: Path) -> None:
-    assert "no receipt 2: it has 1" in shell("audit", answered, 2, code=1).err
+    assert shell("audit", answered, 2, code=3).error == "unknown-receipt"
     assert list(Path().iterdir()) == []
 
 

@@ -69,7 +69,7 @@ def test_every_command_that_would_go_on_refuses(shell: Shell, restored: Path, tm
         ("revocations", restored, "--out", tmp_path / "revoked.json"),
         ("bundle", restored, f"{tmp_path}/bundle/"),
     ):
-        assert "Error: older-copy: " in shell(*command, code=3).err, command
+        assert shell(*command, code=3).error == "older-copy", command
     shell("plan", restored, "--ids", one)
     shell("status", restored)
     shell("receipt", "show", restored, 1)

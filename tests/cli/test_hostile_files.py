@@ -12,7 +12,7 @@ from PIL import Image
 
 from maxrr.cli import outputs
 from maxrr.cli import receipt as receipts
-from maxrr.cli.run import Stop
+from maxrr.errors import FileExists
 from tests.cli.shell import Shell
 
 COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
@@ -51,7 +51,7 @@ def test_what_is_no_file(
 def test_a_page_is_not_written_over_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "page.html")
     for path in (tmp_path / "page.html", tmp_path):
-        with pytest.raises(Stop, match="there already"):
+        with pytest.raises(FileExists):
             outputs.check(path, "a page", lambda path: outputs.is_page(path, "MaxRR"))
     outputs.check(tmp_path / "nowhere", "a page", lambda path: outputs.is_page(path, "MaxRR"))
 

@@ -59,7 +59,7 @@ def test_the_notes_of_a_workspace(shell: Shell, unnamed: Path, tmp_path: Path) -
     shell("fit", unnamed, *FIT, "--out", tmp_path / "ws")
     source = shell("status", tmp_path / "ws", "--json").json["sources"][0]
     assert source["reading"] == 'label = "state"\nids_from = "rows"\n'
-    assert shell("replay", tmp_path / "ws", 1, code=1)  # there is no receipt, and the source could be read
+    assert shell("replay", tmp_path / "ws", 1, code=3)  # there is no receipt, and the source could be read
 
 
 def test_ids_that_are_there(shell: Shell, visits_csv: Path, tmp_path: Path) -> None:

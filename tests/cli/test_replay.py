@@ -106,7 +106,7 @@ def test_only_receipts_that_were_handed_out(shell: Shell, answered: Path, tmp_pa
         assert "not a receipt that" in shell("replay", answered, other, code=4).err
     other.write_text("{}")
     assert "not a receipt" in shell("replay", answered, other, code=1).err
-    assert "no receipt 7: it has 1" in shell("replay", answered, 7, code=1).err
+    assert shell("replay", answered, 7, code=3).error == "unknown-receipt"
     assert "nowhere.json" in shell("replay", answered, "nowhere.json", code=1).err
 
 

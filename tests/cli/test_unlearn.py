@@ -93,7 +93,7 @@ def test_subjects(shell: Shell, visits: Path) -> None:
 
 
 def test_subjects_where_there_are_none(shell: Shell, fitted_digits: Path) -> None:
-    assert "--ids" in shell("plan", fitted_digits, "--subject", "anna", code=3).err
+    assert shell("plan", fitted_digits, "--subject", "anna", code=1).error == "no-subjects"
 
 
 def test_what_was_forgotten_before(shell: Shell, digits: Path) -> None:

@@ -71,9 +71,9 @@ def stall(handler):
 PACKED = gzip.compress(bytes(1000))
 ILL = {
     "truncated": (body(PACKED[:10], promised=len(PACKED)), "10 bytes arrived"),
-    "truncated, of unknown length": (body(PACKED[:-4], promised="nothing"), "is truncated"),
-    "nothing": (body(b""), "is truncated"),
-    "another content": (body(PACKED), "another content than published"),
+    "truncated, of unknown length": (body(PACKED[:-4], promised="nothing"), "is cut off"),
+    "nothing": (body(b""), "is cut off"),
+    "not what was": (body(PACKED), "not what was published"),
     "not gzip": (body(b"<html>Welcome to the hotel's network</html>"), "is not a gzip file, or damaged"),
     "damaged": (body(PACKED[:12] + b"\xff\xff" + PACKED[14:]), "is not a gzip file, or damaged"),
     "not found": (lambda handler: handler.send_error(404, "Not Found"), "404"),
@@ -83,7 +83,7 @@ ILL = {
     "no HTTP": (lambda handler: handler.wfile.write(b"SSH-2.0\r\n"), "SSH"),
     "reset": (reset, "reset"),
     "stalled": (stall, "timed out"),
-    "a bomb": (body(gzip.compress(bytes(2000))), "another content"),
+    "a bomb": (body(gzip.compress(bytes(2000))), "not what was"),
 }
 
 

@@ -115,7 +115,7 @@ def test_neither_pytorch_nor_scikit_learn_is_needed(exported, tmp_path, name, fo
     ("records", "said"),
     [
         (np.zeros(5, np.float32), r"add an axis to a single record, as in record\[None\]"),
-        (np.zeros((0, 5), np.float32), "one or more"),
+        (np.zeros((0, 5), np.float32), "the model takes"),
         (np.zeros((2, 4), np.float32), r"the model takes \(records, 5\)"),
         (np.zeros((2, 5), np.uint8), "the records are uint8, but the model takes float32"),
         (np.array([["a"] * 5]), "but the model takes float32"),

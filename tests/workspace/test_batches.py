@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from maxrr.data import DataError
-from maxrr.errors import NotHere, Refused, WorkspaceError
+from maxrr.errors import CoreRefused, UnknownId, WorkspaceError
 from maxrr.evidence import Dossier
 from maxrr.unlearning import Receipt, contradictions, replay
 from maxrr.unlearning.blueprint import Blueprint
@@ -48,7 +48,7 @@ def test_each_has_its_receipt_or_is_refused_by_itself(template, tmp_path, record
     folder = copied(template("hash"), tmp_path / "ws")
     with Workspace.open(folder, signing_key=key) as workspace:
         answers = together(workspace, asked(workspace))
-        assert [type(each) for each in answers] == [Receipt, Receipt, NotHere, Refused, Receipt, Receipt]
+        assert [type(each) for each in answers] == [Receipt, Receipt, UnknownId, CoreRefused, Receipt, Receipt]
         receipts = [each for each in answers if isinstance(each, Receipt)]
         assert [each.number for each in receipts] == [1, 2, 3, 4]
         assert [each.group for each in receipts] == [[1, 4], [2, 4], [3, 4], [4, 4]]
@@ -125,7 +125,7 @@ def test_a_person_gets_proofs_of_their_own_records(folder, records):
             dossier = Dossier.from_object(workspace.dossier(ticket.receipt.number, subject=person))
             assert len(dossier.records) == (records.subjects == person).sum()
             assert all(check.held for check in dossier.check([KEY.public]))
-        with pytest.raises(NotHere):
+        with pytest.raises(UnknownId):
             workspace.dossier(tickets[0].receipt.number, subject=people[1])
 
 
@@ -137,7 +137,7 @@ def test_a_ticket_has_nothing_before_the_block_ends(workspace, records):
             _ = ticket.receipt
         assert holds(workspace, free[:1]).all()
     assert (ticket.receipt.number, ticket.receipt.group) == (1, None)  # the only one that was answered
-    with pytest.raises(NotHere):
+    with pytest.raises(UnknownId):
         _ = unknown.receipt
     with pytest.raises(ValueError, match="of the two"), workspace.batch() as batch:
         batch.unlearn()
@@ -152,7 +152,7 @@ def test_somebody_who_is_asked_for_twice_is_forgotten_once(workspace, records):
     person = int(records.subjects[0])
     first, second = together(workspace, subjects=[[person], [person]], core_policy="keep-extractor")
     assert first.number == 1
-    assert isinstance(second, NotHere)
+    assert isinstance(second, UnknownId)
     assert f"{person}" in str(second)
 
 

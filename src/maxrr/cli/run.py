@@ -120,7 +120,7 @@ def ended(status: int, words: str, code: str, json: bool = False) -> NoReturn:
     """Exit with this status, also where nothing can be written any more."""
     try:
         if words:
-            show.error(f"{words} [{code}]")
+            show.error(words if status == INTERRUPTED else f"{words} [{code}]")
         if words and json:
             show.json({"error": code, "message": words})
         sys.stderr.flush()

@@ -12,7 +12,7 @@ import stat
 import warnings
 from pathlib import Path
 
-from maxrr.errors import FolderTaken, OtherWorkspace, UnsafeMode, WorkspaceError
+from maxrr.errors import FolderTaken, NotAWorkspace, OtherWorkspace, UnsafeMode, WorkspaceError
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.history import History, is_begun
 
@@ -98,7 +98,7 @@ def missing(folder: Path) -> WorkspaceError:
         if token is not None:
             path = folder / history_name(token[1])
             return damaged(path, f"it is missing, and with it what {name} belongs to, and all receipts")
-    return WorkspaceError(f"{folder} is not a workspace: there is no history-….bin in it. Make one with fit")
+    return NotAWorkspace(f"{folder} is not a workspace: there is no history-….bin in it. Make one with fit")
 
 
 def check_new(folder: Path) -> str | None:
