@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from maxrr.data import DataError
-from maxrr.errors import CoreRefused, UnknownId, WorkspaceError
+from maxrr.errors import AlreadyForgotten, CoreRefused, NotHere, UnknownId, WorkspaceError
 from maxrr.evidence import Dossier
 from maxrr.unlearning import Receipt, contradictions, replay
 from maxrr.unlearning.blueprint import Blueprint
@@ -125,7 +125,7 @@ def test_a_person_gets_proofs_of_their_own_records(folder, records):
             dossier = Dossier.from_object(workspace.dossier(ticket.receipt.number, subject=person))
             assert len(dossier.records) == (records.subjects == person).sum()
             assert all(check.held for check in dossier.check([KEY.public]))
-        with pytest.raises(UnknownId):
+        with pytest.raises(NotHere):
             workspace.dossier(tickets[0].receipt.number, subject=people[1])
 
 
@@ -137,7 +137,7 @@ def test_a_ticket_has_nothing_before_the_block_ends(workspace, records):
             _ = ticket.receipt
         assert holds(workspace, free[:1]).all()
     assert (ticket.receipt.number, ticket.receipt.group) == (1, None)  # the only one that was answered
-    with pytest.raises(UnknownId):
+    with pytest.raises(NotHere):
         _ = unknown.receipt
     with pytest.raises(ValueError, match="of the two"), workspace.batch() as batch:
         batch.unlearn()
@@ -152,7 +152,7 @@ def test_somebody_who_is_asked_for_twice_is_forgotten_once(workspace, records):
     person = int(records.subjects[0])
     first, second = together(workspace, subjects=[[person], [person]], core_policy="keep-extractor")
     assert first.number == 1
-    assert isinstance(second, UnknownId)
+    assert isinstance(second, AlreadyForgotten)
     assert f"{person}" in str(second)
 
 

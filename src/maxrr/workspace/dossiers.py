@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from maxrr.data.hashes import identifier_bytes, layout
-from maxrr.errors import EvidenceError, NotSigned, UnknownReceipt, WorkspaceError
+from maxrr.errors import EvidenceError, NotHere, NotSigned, WorkspaceError
 from maxrr.evidence import Checkpoint, Log, PublicKey
 from maxrr.evidence.dossiers import DOSSIER_TYPE
 from maxrr.evidence.log import LOG
@@ -40,7 +40,7 @@ def dossier_of(
     without = [id_ for id_, proof in proofs.items() if proof is None]
     if without or not proofs:
         whom = f"the record {without[0]!r}" if without else f"a record about {subject!r}"
-        raise UnknownReceipt(
+        raise NotHere(
             f"receipt {number} did not forget or replace {whom}; or it is of a newer copy that this one has caught up "
             "with, and so are its proofs: the receipt of catching up has some of its own"
         )
