@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from maxrr.data import DataError
 from maxrr.data.arrays import map_npy, names_in, read_npy, read_npz
+from maxrr.errors import UnreadableFile
 from tests.data.sources import drawn, load_by_rows
 
 KINDS = hnp.integer_dtypes(endianness="?") | hnp.floating_dtypes(endianness="?") | hnp.unicode_string_dtypes()
@@ -34,7 +35,7 @@ def test_what_numpy_writes_is_read(tmp_path, array, in_columns):
 def test_what_is_no_array_is_refused(tmp_path, content):
     (tmp_path / "a.npz").write_bytes(content)
     for read in (read_npy, map_npy, names_in, load_by_rows):
-        with pytest.raises(DataError, match=r"a\.npz: cannot be read"):
+        with pytest.raises(UnreadableFile):
             read(tmp_path / "a.npz")
 
 

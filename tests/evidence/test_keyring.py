@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, FileExists, NotSucceeded
 from maxrr.evidence import Envelope, PublicKey, PublicKeys, SigningKey, make_key, rotate_key
 from maxrr.evidence.envelopes import Statement, Subject
 from maxrr.evidence.public_keys import KEY_SUCCESSION, default_place, find_key, find_public_keys
@@ -70,10 +70,10 @@ def test_no_file_of_a_key_is_written_over(tmp_path):
     key = make_key(tmp_path / "key.pem")
     private = tmp_path / "key.pem"
     private.rename(tmp_path / "away")
-    with pytest.raises(EvidenceError, match=r"key\.pub is there already"):
+    with pytest.raises(FileExists):
         make_key(private)
     (tmp_path / "away").rename(private)
-    with pytest.raises(EvidenceError, match=r"key\.pem is there already"):
+    with pytest.raises(FileExists):
         make_key(private)
     with pytest.raises(EvidenceError, match="name for a public key"):
         make_key(tmp_path / "operator.pub")
@@ -102,7 +102,7 @@ def test_keys_follow_each_other(tmp_path):
     for earlier, later in itertools.combinations_with_replacement(kept, 2):
         later.require_follows(earlier)
     for earlier, later in itertools.combinations(kept, 2):
-        with pytest.raises(EvidenceError, match="older than the kept one"):
+        with pytest.raises(NotSucceeded):
             earlier.require_follows(later)
     with pytest.raises(EvidenceError, match="not signed for"):
         kept[-1].require_follows(PublicKeys((SigningKey.generate().public,)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, UntrustedKey, WrongLog
 from maxrr.evidence import Checkpoint, Log, SigningKey, check_log, compare_logs
 from maxrr.evidence.exact_text import to_base64
 from maxrr.evidence.log import History
@@ -178,7 +178,7 @@ def test_two_writers_do_not_sign_two_histories(tmp_path):
     second = LogWriter.open(tmp_path / "log", ORIGIN, KEY)
     first.append([b"a"])
     for entries in ([b"b"], []):
-        with pytest.raises(EvidenceError, match="not as it was left"):
+        with pytest.raises(WrongLog):
             second.append(entries)
     assert list(LogWriter.open(tmp_path / "log", ORIGIN, KEY).log.entries())[3:] == [b"a"]
 
@@ -186,13 +186,13 @@ def test_two_writers_do_not_sign_two_histories(tmp_path):
 def test_a_key_is_rotated(tmp_path):
     log_of(tmp_path / "log", 3)
     new = SigningKey.generate()
-    with pytest.raises(EvidenceError, match="not signed by a key"):
+    with pytest.raises(UntrustedKey):
         LogWriter.open(tmp_path / "log", ORIGIN, new)
     writer = LogWriter.open(tmp_path / "log", ORIGIN, new, retired=[KEY.public])
     old = writer.checkpoint
     writer.append([b"3"])
     assert check_log(tmp_path / "log", ORIGIN, [new.public]).root == tree_hash(numbers(0, 4))
-    with pytest.raises(EvidenceError, match="not signed by a key"):
+    with pytest.raises(UntrustedKey):
         check_log(tmp_path / "log", ORIGIN, [KEY.public])
     assert compare_logs(old, writer.log) is History.extends
 
@@ -280,11 +280,11 @@ def test_damaged_tiles_give_no_proofs_no_entries_and_no_writer(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(flipped(whole, 8 * 32 * 5))
     for ask in (lambda: log.prove_inclusion(4), lambda: log.prove_inclusion(5), lambda: log.prove_consistency(7)):
-        with pytest.raises(EvidenceError, match="do not give the root"):
+        with pytest.raises(WrongLog):
             ask()
-    with pytest.raises(EvidenceError, match="entry 5 of the log is not the one"):
+    with pytest.raises(WrongLog):
         list(log.entries())
-    with pytest.raises(EvidenceError, match="do not give the root"):
+    with pytest.raises(WrongLog):
         LogWriter.open(folder, ORIGIN, KEY)
     path.write_bytes(whole)
     for edge in ("tile/0/001.p/44", "tile/entries/001.p/44"):

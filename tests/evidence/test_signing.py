@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, NotAKey
 from maxrr.evidence import Envelope, PublicKey, SigningKey
 from maxrr.evidence.checkpoints import Note
 from maxrr.evidence.envelopes import Statement, Subject
@@ -123,7 +123,7 @@ def test_errors_show_nothing_of_a_key(tmp_path, monkeypatch, what):
 @pytest.mark.parametrize("what", sorted(damaged().keys() - {"public"}))
 def test_what_is_no_public_key_is_refused(tmp_path, what):
     (tmp_path / "key.pub").write_text(damaged()[what])
-    with pytest.raises(EvidenceError, match=r"key\.pub is no Ed25519 public key"):
+    with pytest.raises(NotAKey):
         PublicKey.from_pem((tmp_path / "key.pub").read_bytes(), "key.pub")
     with pytest.raises(EvidenceError, match="32 bytes"):
         PublicKey(b"short")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from maxrr.errors import EvidenceError, OlderCopy
+from maxrr.errors import EvidenceError, OlderCopy, OtherLog
 from maxrr.evidence import Log, SigningKey, check_log, compare_logs
 from maxrr.evidence.log import History
 from maxrr.serving import Revocations, export
@@ -175,7 +175,7 @@ def test_an_accepted_loss_begins_another_log_that_names_the_lost_one(copies, rec
     assert loss.root == lost.root.hex()
     checkpoint = check_receipt_log(folder, [key.public]).checkpoint
     assert (checkpoint.origin, checkpoint.size) == (origin_of(token, loss.time), 5)
-    with pytest.raises(EvidenceError, match="these are two logs"):
+    with pytest.raises(OtherLog):
         compare_logs(lost, checkpoint)
     aside = folder / f"log-before-{loss.time}"
     assert contents(aside) == kept
@@ -410,7 +410,7 @@ def test_a_fork_is_refused_and_its_loss_can_be_accepted(twins, key, tmp_path, mo
     assert request(one, key, free[1:2]) == 2
     before = contents(other), contents(seen.place())
     with Workspace.open(other, signing_key=key) as workspace:
-        with pytest.raises(OlderCopy, match=r"a fork.* cannot catch up"):
+        with pytest.raises(OlderCopy):
             workspace.model.unlearn(free[2:3])
         with pytest.raises(WorkspaceError, match="by itself"):
             workspace.catch_up(one)

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import EvidenceError, WrongLog
 from maxrr.evidence import PublicKeys, make_key, rotate_key
 from maxrr.evidence.log_writer import LogWriter
 from maxrr.evidence.public_keys import find_key
@@ -67,7 +67,7 @@ def test_a_request_that_is_not_logged_is_named_and_logged_by_the_next_opening(si
     workspace = Workspace.open(signed.folder, signing_key=find_key(signed.private))
     with mock.patch.object(LogWriter, "append", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
         workspace.model.unlearn([next(signed.ids)], core_policy="keep-extractor")
-    with pytest.raises(EvidenceError, match="receipt 4 is not logged"):
+    with pytest.raises(WrongLog):
         signed.check()
     workspace.close()
     Workspace.open(signed.folder, signing_key=find_key(signed.private)).close()
@@ -79,7 +79,7 @@ def test_an_older_copy_beside_a_newer_log(signed, tmp_path):
     signed.forget()
     shutil.rmtree(older / "log")
     shutil.copytree(signed.folder / "log", older / "log")
-    with pytest.raises(EvidenceError, match="older copy than its log"):
+    with pytest.raises(WrongLog):
         check_receipt_log(older, signed.keys)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from maxrr.errors import EvidenceError
+from maxrr.errors import Damaged, EvidenceError, KeyMissing, UntrustedKey
 from maxrr.evidence import Envelope, Log, SigningKey, check_log
 from maxrr.evidence.envelopes import RECEIPT_TYPE, Statement, Subject
 from maxrr.unlearning.statements import HandedReceipt
@@ -36,7 +36,7 @@ def test_a_receipt_is_signed_as_a_statement_about_the_model(folder):
     predicate = json.loads(receipt.to_json())
     assert statement == Statement((Subject("model", receipt.model_after),), RECEIPT_TYPE, predicate)
     assert Envelope.from_bytes(line).to_bytes() == line
-    with pytest.raises(EvidenceError, match="not signed by a key that is trusted"):
+    with pytest.raises(UntrustedKey):
         HandedReceipt.from_bytes(line).verify([SECOND.public])
 
 
@@ -75,7 +75,7 @@ def test_once_signed_no_request_goes_without_a_key(folder, records):
             lambda: workspace.model.replace(free[1].item(), [0.0] * 5),
             lambda: workspace.catch_up(folder),
         ):
-            with pytest.raises(WorkspaceError, match="this workspace signs its receipts: give the key"):
+            with pytest.raises(KeyMissing):
                 act()
         assert workspace.model.plan(free[1:2]).requested == 1
     assert contents(folder) == before
@@ -147,7 +147,7 @@ def test_a_log_that_was_taken_back_or_belongs_to_others_is_damage(folder, tmp_pa
         if wrong == "older":
             shutil.copytree(tmp_path / "older", tmp_path / "copy" / "log")
         for way in (Workspace.open, overview):
-            with pytest.raises(WorkspaceError, match=r"log/checkpoint is damaged: it (is missing|speaks of 1)"):
+            with pytest.raises(Damaged):
                 way(tmp_path / "copy")
 
 
