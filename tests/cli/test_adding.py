@@ -193,9 +193,9 @@ def test_somebody_forgotten_is_known_and_on_the_receipt(shell: Shell, visits: Pa
     shell("unlearn", visits, "--subject", person, "--policy", "keep-extractor", "--yes")
     receipt = receipt_file(visits, 1)
     assert person not in receipt.read_text()
-    again = shell("plan", visits, "--subject", person, code=3)
-    assert f"'{person}' was forgotten on 20" in again.err
-    assert "(receipt 1)" in again.err
+    again = shell("plan", visits, "--subject", person, "--json").json
+    assert (again["already_forgotten"], again["action"]) == (1, "nothing")
+    assert "receipt 1" in again["reason"]
     assert "no record is about 'p999'" in shell("plan", visits, "--subject", "p999", code=3).err
     shell("verify", receipt, "--against", visits)
     assert "No record is left about 1 person." in shell("receipt", "show", receipt).out

@@ -102,15 +102,15 @@ def test_nobody_is_called_unknown_while_the_source_is_not_at_hand(shell: Shell, 
         away.rename(table)
 
 
-def test_somebody_forgotten_before_stops_a_request_for_others(shell: Shell, fitted: Path, tmp_path: Path) -> None:
+def test_somebody_forgotten_before_is_counted_beside_others(shell: Shell, fitted: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(fitted, tmp_path / "ws"))
     again, other = LEARNED[2:4]
-    shell("unlearn", folder, "--subject", again, "--policy", "keep-extractor", "--yes")
+    first = shell("unlearn", folder, "--subject", again, "--policy", "keep-extractor", "--yes", "--json").json
     both = ("--subject", again, "--subject", other, "--policy", "keep-extractor", "--yes")
-    said = " ".join(shell("unlearn", folder, *both, code=3).err.split())
-    assert f"'{again}' was forgotten on 20" in said
-    assert "Nothing else of the request is done: leave them out" in said
-    shell("unlearn", folder, "--subject", other, "--policy", "keep-extractor", "--yes")
+    said = shell("unlearn", folder, *both, "--json").json
+    assert (said["already_forgotten"], said["records_before"] - said["records_after"]) == (1, said["requested"] - 1)
+    once_more = shell("unlearn", folder, "--subject", again, "--yes", "--json").json
+    assert f"receipt {first['number']}" in once_more["reason"]
 
 
 def test_people_who_come_in_by_being_added(shell: Shell, fitted: Path, table: Path, tmp_path: Path) -> None:

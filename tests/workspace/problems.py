@@ -186,7 +186,7 @@ def together(workspace, ids=(), subjects=(), **options):
     """What became of requests that are answered in one batch: receipts, and refusals."""
     with workspace.batch(**options) as batch:
         tickets = [batch.unlearn(each) for each in ids] + [batch.unlearn(subjects=each) for each in subjects]
-    return [ticket._answer for ticket in tickets]
+    return [ticket._answered for ticket in tickets]
 
 
 def holds(workspace, ids):

@@ -10,8 +10,8 @@ from typer import Argument, Option
 
 from maxrr.cli import outcome, outputs, show
 from maxrr.cli.options import CorePolicy, Folder, Json, Policy, Source
+from maxrr.cli.requests import UNDONE
 from maxrr.cli.run import REFUSED, USAGE, Stop
-from maxrr.cli.unlearn import UNDONE
 from maxrr.cli.workspaces import opened
 from maxrr.errors import Refused
 from maxrr.plain_text import count

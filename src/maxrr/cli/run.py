@@ -20,7 +20,7 @@ MEANING = {
     DONE: "done",
     FAILED: "failed: bad input, a damaged or missing file, a full disk; nothing was changed",
     USAGE: "wrong usage",
-    REFUSED: "refused: the request cannot be carried out as it is; nothing was changed",
+    REFUSED: "refused: the request, or a ticket of several, cannot be carried out as it is; nothing was changed by it",
     REFUTED: "a replay or a verification failed, or an audit found residual influence",
     UNDECIDED: "an audit has not enough evidence, or a replay or a verification could compare only a part",
     AFTERWARDS: "done, but something after it failed: the answer could not be written, an interruption came too late, "

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from maxrr.cli import outcome, requests, show
+from maxrr.cli import outcome, requests, show, tickets
 from maxrr.cli.options import Copies, CorePolicy, Folder, Ids, IdsFile, Json, Policy, Source, Subjects, Yes
 from maxrr.cli.predict import records_in
-from maxrr.cli.run import FAILED, REFUSED, Stop
+from maxrr.cli.requests import UNDONE
+from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
 from maxrr.cli.workspaces import check_code, noted, opened, reading_in
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.workspace import Workspace
 
-# What is said to somebody who interrupts.
-UNDONE, UNADDED = "nothing was changed, and no record forgotten", "nothing was changed, and no record added"
+UNADDED = "nothing was changed, and no record added"  # what is said to somebody who interrupts
 
 
 def plan(
@@ -61,12 +61,23 @@ def unlearn(
     ids: Ids = None,
     ids_file: IdsFile = None,
     subject: Subjects = None,
+    requests_file: Annotated[
+        Path | None,
+        Option(
+            "--requests",
+            help="A .csv file of tickets, with columns ticket, subject or id, received and due (dates), each with a "
+            "receipt of its own. Run again, it does what is left.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, Option(help="With --requests: the .csv file of results; beside the requests by default.")
+    ] = None,
     policy: CorePolicy = Policy.REFUSE,
     source: Source = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Forget records: all of them or, if one cannot be, none.
+    """Forget records: all of them or, if one cannot be, none. Of a file of tickets each is answered by itself.
 
     Without --yes the plan is shown first, to be confirmed at the terminal. When the command is done, the records are
     gone from the workspace's files, too, and a receipt is among them. The raw records stay where they are: delete them
@@ -77,7 +88,13 @@ def unlearn(
         maxrr unlearn ws/ --ids 3,4,5
         maxrr unlearn ws/ --subject anna --policy retrain --yes
         cat leaving.txt | maxrr unlearn ws/ --ids-file - --yes --json
+        maxrr unlearn ws/ --requests requests.csv --policy retrain --yes
     """
+    if requests_file is not None and not (ids or ids_file or subject):
+        tickets.answer(workspace, requests_file, out, str(policy), source, yes=yes, json=json)
+        return
+    if requests_file is not None or out is not None:
+        raise Stop(USAGE, "--requests names the records itself, and --out goes with it: leave out the others")
     requests.check_one_kind(ids, ids_file, subject)
     with outcome.told() as ending:
         with opened(workspace, moved=source) as found:

@@ -19,7 +19,8 @@ from maxrr.errors import EvidenceError, NotSigned
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:
-    from maxrr.evidence import Check, Checkpoint, Dossier, Log, PublicKey
+    from maxrr.evidence import Check, Checkpoint, Dossier, Envelope, Log, PublicKey
+    from maxrr.evidence.envelopes import Statement
     from maxrr.workspace import Workspace
 
 
@@ -43,8 +44,8 @@ def verify(
         Path,
         Argument(
             metavar="WHAT",
-            help="A page or JSON file that `maxrr receipt for` made, a receipt, a log (its folder, its workspace or a "
-            "checkpoint), or a file of public keys.",
+            help="A page or JSON file that `maxrr receipt for` made, a receipt, an answer to a ticket, a log (its "
+            "folder, its workspace or a checkpoint), or a file of public keys.",
         ),
     ],
     key: Annotated[
@@ -81,9 +82,8 @@ def verify(
     from maxrr.evidence import PublicKeys
 
     keys = tuple(each for file in key or () for each in PublicKeys.load(file).keys)
-    found = {"page": of_dossier, "log": of_log, "keys": of_keys, "receipt": of_receipt}[kind_of(thing)](
-        thing, keys, against
-    )
+    kinds = {"page": of_dossier, "log": of_log, "keys": of_keys, "receipt": of_receipt, "answer": of_answer}
+    found = kinds[kind_of(thing)](thing, keys, against)
     wrong = any(check.held is False for check in found.checks)
     holds = all(check.held for check in found.checks)
     if json:
@@ -116,7 +116,9 @@ def kind_of(thing: Path) -> str:
     if content.startswith(b"<") or (content.startswith(b"{") and f'"{DOSSIER_TYPE}"'.encode() in content):
         return "page"
     is_note = not content.startswith(b"{") and "\n— ".encode() in content
-    return "log" if is_note else "receipt"
+    if is_note:
+        return "log"
+    return "receipt" if answer_in(content) is None else "answer"
 
 
 def needed(keys: Sequence[PublicKey]) -> None:
@@ -220,6 +222,44 @@ def held(workspace: Workspace) -> str:
     model = workspace.model
     back = int(model.has_forgotten(model.ids_of()).sum())
     return f"{back:,} of them {'is' if back == 1 else 'are'}" if back else ""
+
+
+def answer_in(content: bytes) -> tuple[Envelope | None, Statement] | None:
+    """What says that nothing of a person or record is in a model, and its envelope; None where it is something else."""
+    from maxrr.evidence.envelopes import NOTHING_TYPE, Envelope, Statement
+    from maxrr.unlearning.statements import is_envelope
+
+    try:
+        envelope = Envelope.from_bytes(content) if is_envelope(content) else None
+        statement = Statement.from_bytes(content if envelope is None else envelope.payload)
+    except EvidenceError:
+        return None
+    return (envelope, statement) if statement.predicate_type == NOTHING_TYPE else None
+
+
+def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
+    """Check the answer to somebody of whom nothing was learned."""
+    from maxrr.files import read_regular
+
+    if against is not None:
+        raise Stop(USAGE, "an answer to a ticket is checked by itself: leave out --against")
+    answer = answer_in(read_regular(file))
+    assert answer is not None
+    (envelope, statement), found = answer, Found()
+    claim = "It is signed by the operator."
+    if envelope is None:
+        found.check("signed", claim, "nobody signed it: it is the word of whoever sent it", known=False)
+    else:
+        needed(keys)
+        found.check("signed", claim, wrong_with(lambda: envelope.verify(keys)))
+    said = statement.predicate
+    whose = ", ".join(str(each) for name in ("subjects", "ids") for each in said.get(name, ()))
+    found.facts = {"answer": dict(said)}
+    found.sentences = [
+        f"Nothing of {whose} was in the model {statement.subjects[0].sha256[:12]}… on {said.get('time')}, and nothing "
+        "was forgotten there before."
+    ]
+    return found
 
 
 # Logs and keys

@@ -14,6 +14,7 @@ from maxrr.evidence.signing import NEWER, PublicKey, SigningKey, require_signing
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 RECEIPT_TYPE = "https://maxrr.dev/receipt/v1"  # the predicate's, where a receipt is what is said
+NOTHING_TYPE = "https://maxrr.dev/nothing-here/v1"  # where it is that a model has nothing of a person or a record
 
 
 @dataclass(frozen=True)

@@ -195,10 +195,10 @@ def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
 
 def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
     """What a receipt says of forgotten records that cannot be so, whatever was asked for since."""
-    known = {stone.id.hex() for stone in bundle.tombstones}
+    known = {stone.id.hex() for stone in bundle.tombstones} | bundle.people.keys()
     unknown = sum(id_hmac not in known for id_hmac in (*receipt.tombstones, *receipt.earlier_tombstones))
     if unknown:
-        yield f"{unknown} of its records were not forgotten by this model"
+        yield f"{unknown} of its records or people were not forgotten by this model"
     people = set(receipt.subject_tombstones or [])
     then = {person for person, gone in bundle.people.items() if gone.number == receipt.number}
     if not then <= people <= bundle.people.keys():

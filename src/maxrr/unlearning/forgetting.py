@@ -6,10 +6,10 @@ Several requests may be one: looked up one after the other, answered by one acti
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -94,10 +94,13 @@ class Member:
         What is said of it on its receipt.
     records : HeldRecords
         The records that the members before it have left.
+    ticket : mapping of str to str
+        What its receipt says of the ticket that it came with.
     """
 
     plan: Plan
     records: HeldRecords
+    ticket: Mapping[str, str] = field(default_factory=dict)
 
 
 def execute(
@@ -211,14 +214,20 @@ def make_receipt(
         added=plan.added if request.adds else None, subject_tombstones=people or None,
         class_weights=weights_by_hmac(after.key, after.blueprint.class_weight),
         weighted_records=None if after.records.weights is None else True, losses=list(after.losses) or None,
-        group=group,
+        group=group, ticket=member.ticket.get("ticket"), received=member.ticket.get("received"),
+        due=member.ticket.get("due"),
     )  # fmt: skip
 
 
 # Several requests as one
 
 
-NamedRecords = tuple[Ids | None, Ids | None]  # ids, or subjects
+class NamedRecords(NamedTuple):
+    """What one of several requests asks for: ids, or subjects; and what its receipt says of its ticket."""
+
+    ids: Ids | None
+    subjects: Ids | None
+    ticket: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +252,7 @@ class Group:
 def make_group(fitted: Fitted, requests: Iterable[NamedRecords], core_policy: str | Technique) -> Group:
     """Decide what is done about requests. One that is refused is left out, and does not keep the others."""
     now, found, refusals = fitted, list[Member](), list[Refused | None]()
-    for ids, subjects in requests:
+    for ids, subjects, ticket in requests:
         try:
             plan = make_plan(now, look_up(now, ids, subjects, core_policy))
             if plan.refusal:
@@ -252,7 +261,7 @@ def make_group(fitted: Fitted, requests: Iterable[NamedRecords], core_policy: st
             refusals.append(refused)
             continue
         refusals.append(None)
-        found.append(Member(plan, now.records))
+        found.append(Member(plan, now.records, ticket))
         now = state_without(now, plan.request, fitted.requests + len(found))
     if not found:
         return Group(None, [], refusals)
@@ -290,5 +299,5 @@ def joint(fitted: Fitted, plan: Plan, members: Sequence[Member]) -> list[Member]
         if left:  # some of these may have left with others of the group
             left = fitted.records.without(np.setdiff1d(all_rows, rows)).twins(rows)
         own = answered_together(member.plan, plan.action, len(members) - 1, left)
-        found.append(Member(own, member.records))
+        found.append(replace(member, plan=own))
     return found

@@ -18,7 +18,7 @@ def why(
     if request.adds:
         return why_adding(request, fitted)
     if action is Action.nothing:
-        return why_nothing(left)
+        return why_nothing(left, request, fitted)
     if action is Action.retrain:
         by_seed = "the recorded seed" if len(then.shards) == 1 else "the recorded seeds"
         said = f"{why_retrained(core, left, fitted, then)}, with {by_seed}, and the heads are fitted anew"
@@ -51,9 +51,12 @@ def extractor_stays(fitted: Fitted) -> str:
     return "" if fitted.blueprint.embeddings else ", and the extractor stays as it is"
 
 
-def why_nothing(left: int) -> str:
-    """Why there is nothing to do, and what stays in the model all the same."""
-    said = "every requested record is forgotten already: nothing is left to do"
+def why_nothing(left: int, request: Request, fitted: Fitted) -> str:
+    """Why there is nothing to do, by which receipts, and what stays in the model all the same."""
+    gone = [fitted.people.get(hmac.hex()) for hmac in request.forgotten_before]
+    numbers = sorted({then.number for then in gone if then is not None and then.number})
+    by = f" by receipt {', '.join(map(str, numbers))}" if numbers else ""
+    said = f"every requested record is forgotten already{by}: nothing is left to do"
     if left:
         said += f" under this policy, but the extractor keeps what it learned from {left:,} of them"
     return said

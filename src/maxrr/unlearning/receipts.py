@@ -31,6 +31,9 @@ OPTIONAL = (  # fields that a text has only where there is something to say; the
     "class_weights",
     "weighted_records",
     "losses",
+    "ticket",
+    "received",
+    "due",
 )
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 RETRAINED = "retrained from scratch without the records"  # what is claimed where a caller's own function trains
@@ -257,6 +260,10 @@ class Receipt(Shown):
         Where several requests were answered together: the place of this one among them, from 1, and how many they were.
         Models, commitments and numbers of records are then those before and after all of them; all else is of this
         request alone. None where it was answered by itself.
+    ticket : str or None
+        An HMAC of the operator's ticket that the request came with; None where it came with none.
+    received, due : str or None
+        When that ticket was received, and by when it is to be answered, as the operator says: dates, as in ISO 8601.
     """
 
     number: int
@@ -300,6 +307,9 @@ class Receipt(Shown):
     weighted_records: bool | None = None
     losses: list[Loss] | None = None
     group: list[int] | None = None
+    ticket: str | None = None
+    received: str | None = None
+    due: str | None = None
 
     def to_json(self) -> str:
         """The receipt as text.
@@ -439,6 +449,9 @@ def in_words(receipt: Receipt) -> list[str]:
         sentences.append(f"In the heads {counted}.")
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
+    if receipt.ticket:
+        days = [f", {name} on {day}" for name, day in (("received", receipt.received), ("due", receipt.due)) if day]
+        sentences.append(f"It answers a ticket{''.join(days)}.")
     sentences += [f"{loss.sentence}." for loss in receipt.losses or ()]
     if due := receipt.audit_due:
         sentences.append(due)

@@ -31,7 +31,7 @@ from maxrr.unlearning.classes import Classes, with_arriving
 from maxrr.unlearning.facts import Override
 from maxrr.unlearning.given_records import Ids, Inputs, to_learn, to_replace
 from maxrr.unlearning.records import Ints, shuffled
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import Fitted, forgotten_people
 from maxrr.unlearning.tombstones import REPLACED, Tombstones, content_hashes, id_hmac, subject_hmac
 
 Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
@@ -49,7 +49,7 @@ class Request:
     unknown : list
         Ids that no record has or had.
     forgotten_before : tuple of bytes
-        The HMACs of the ids of records that were forgotten before.
+        The HMACs of the ids of records that were forgotten before, or of people of whom no record is left.
     left_in_extractor : int
         How many of the records asked for remain in the extractor, forgotten before or in an earlier version.
     core_policy
@@ -102,9 +102,10 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     check_policy(core_policy)
     if (ids is None) == (subjects is None):
         raise ValueError("a request names records by ids, or people by subjects: one of the two")
+    before: tuple[bytes, ...] = ()
     if subjects is not None:
         people = np.unique(check_identifiers(listed(subjects), "subject ids"))
-        check_people(fitted, people)
+        before = people_before(fitted, people)
         ids = fitted.records.ids[fitted.records.of_subjects(people)]
     wanted = check_identifiers(listed(ids), "record ids")
     if len(wanted) > 1:
@@ -114,7 +115,6 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     if len(rows) > 1:
         rows = np.sort(rows)
     unknown: list[Any] = []
-    before: tuple[bytes, ...] = ()
     if len(missing):
         gone = fitted.tombstones.knows(fitted.key, missing)
         unknown, before = missing[~gone].tolist(), tuple(id_hmac(fitted.key, id_) for id_ in missing[gone].tolist())
@@ -124,27 +124,19 @@ def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: 
     return Request(rows, rows[fitted.core[rows]], unknown, before, left, core_policy)
 
 
-def check_people(fitted: Fitted, people: NDArray[Any]) -> None:
-    """Refuse a request for somebody whom no record is about, and say since when."""
+def people_before(fitted: Fitted, people: NDArray[Any]) -> tuple[bytes, ...]:
+    """The HMACs of those people who were forgotten before. One whom no record is or was about is refused."""
     records = fitted.records
     if records.subjects is None:
         raise NoSubjects("the records do not say whom they are about: they have no subject ids")
-    without = np.setdiff1d(people, records.subjects[records.of_subjects(people)]).tolist()
-    gone = {person: fitted.people.get(subject_hmac(fitted.key, person)) for person in without}
-    said = [
-        f"no record is about {person!r} (records for testing are in no model)"
-        if then is None
-        else f"{person!r} was forgotten on {then.time[:10]} "
-        f"({f'receipt {then.number}' if then.number else 'before this workspace was made'})"
-        for person, then in gone.items()
-    ]
-    if not said:
-        return
-    left = "; records that remain in the extractor are asked for by their ids" if fitted.left else ""
-    alone = "" if len(without) == len(people) else ". Nothing else of the request is done: leave them out"
-    more = f" and {len(said) - 5} more" if len(said) > 5 else ""
-    kind = AlreadyForgotten if all(gone.values()) else UnknownSubject
-    raise kind(f"{', '.join(said[:5])}{more}{left}{alone}")
+    without = np.setdiff1d(people, records.subjects[records.of_subjects(people)])
+    gone = forgotten_people(fitted, without.tolist())
+    unknown = without[~gone].tolist()
+    if unknown:
+        some, more = ", ".join(map(repr, unknown[:5])), f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        alone = "" if len(unknown) == len(people) else ". Nothing else of the request is done: leave them out"
+        raise UnknownSubject(f"no record is about {some}{more} (records for testing are in no model){alone}")
+    return tuple(bytes.fromhex(subject_hmac(fitted.key, person)) for person in without.tolist())
 
 
 def look_up_for_replacing(

@@ -125,6 +125,11 @@ def subject_hmac(key: bytes, subject: int | str) -> str:
     return hmac.digest(key, framed(b"subject", str(subject).encode("utf-8", "surrogatepass")), "sha256").hex()
 
 
+def ticket_hmac(key: bytes, ticket: str) -> str:
+    """The HMAC of an operator's ticket, as receipts have it."""
+    return hmac.digest(key, framed(b"ticket", ticket.encode("utf-8", "surrogatepass")), "sha256").hex()
+
+
 class Tombstones(Set[Tombstone]):
     """The forgotten records of a model, by the HMACs of their ids: one that was replaced several times has several."""
 

@@ -16,6 +16,7 @@ __all__ = [
 
 if typing.TYPE_CHECKING:  # what is not in `__all__` is for other rooms
     from maxrr.errors import WorkspaceError as WorkspaceError
+    from maxrr.workspace.batches import Batch, Ticket
     from maxrr.workspace.copies import backup as backup
     from maxrr.workspace.errors import NetworkMissing as NetworkMissing
     from maxrr.workspace.errors import TrainingMissing as TrainingMissing
@@ -25,10 +26,11 @@ if typing.TYPE_CHECKING:  # what is not in `__all__` is for other rooms
     from maxrr.workspace.states import Commit as Commit
     from maxrr.workspace.status import Status
     from maxrr.workspace.status import overview as overview
-    from maxrr.workspace.workspace import Batch, Ticket, Trace
+    from maxrr.workspace.workspace import Trace
     from maxrr.workspace.workspace import Workspace as Workspace
 else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
+        "batches": ("Batch", "Ticket"),
         "copies": ("backup",),
         "errors": ("NetworkMissing", "TrainingMissing", "WorkspaceError"),
         "exports": ("Export",),
@@ -36,5 +38,5 @@ else:  # status needs files, and no PyTorch
         "states": ("Commit",),
         "seen": ("OlderCopyWarning",),
         "status": ("Status", "overview"),
-        "workspace": ("Batch", "Ticket", "Trace", "Workspace"),
+        "workspace": ("Trace", "Workspace"),
     })  # fmt: skip

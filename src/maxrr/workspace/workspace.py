@@ -1,6 +1,5 @@
 """`Workspace`: a folder that holds a live model, and what only a folder has: receipts, dossiers, exports, copies."""
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from maxrr.data import Dataset
-from maxrr.errors import Refused, WorkspaceError
+from maxrr.errors import WorkspaceError
 from maxrr.evidence import PublicKey, SigningKey
 from maxrr.evidence.signing import require_signing_key
 from maxrr.nets.seeding import Network
@@ -21,15 +20,15 @@ from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.fitting import check_parameters
-from maxrr.unlearning.forgetting import NamedRecords, NextState, execute
-from maxrr.unlearning.given_records import Ids
+from maxrr.unlearning.forgetting import NextState, execute
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.record_kind import of_kind
 from maxrr.unlearning.requests import Technique, check_policy, look_up
 from maxrr.unlearning.state import KINDS, Fitted, forgotten_people, rows_of_kind
 from maxrr.unlearning.statements import HandedReceipt
-from maxrr.unlearning.tombstones import Layered, on_receipt, subject_hmac
+from maxrr.unlearning.tombstones import Layered, on_receipt, subject_hmac, ticket_hmac
 from maxrr.workspace import codec, names
+from maxrr.workspace.batches import Batch
 from maxrr.workspace.copies import backup, later_receipts, said_so, without_newer
 from maxrr.workspace.dossiers import dossier_of
 from maxrr.workspace.errors import NetworkMissing, TrainingMissing
@@ -43,16 +42,17 @@ FORGOTTEN, REPLACED, BEFORE = "forgotten", "replaced", "forgotten before"
 
 @dataclass(frozen=True)
 class Trace:
-    """What a workspace knows of a record, or of a person.
+    """What a workspace knows of a record, of a person, or of a ticket.
 
     Attributes
     ----------
     here : bool
-        Whether the record is here, or one about the person.
+        Whether the record is here, or one about the person; False for a ticket.
     kind : {"core", "influential", "free"} or None
         The kind of the record; None where it is not here, and for a person.
     forgotten : bool
         Whether the record was forgotten, or the last one about the person. Others about a person may have come since.
+        Of a ticket, whether a receipt answers it.
     receipts : mapping of int to str
         The receipts that name the record or person, by their numbers: by which it was "forgotten" or "replaced", or
         asked for when it was "forgotten before". Empty where it was forgotten before the workspace was made.
@@ -65,54 +65,6 @@ class Trace:
     forgotten: bool
     receipts: Mapping[int, str]
     time: str | None
-
-
-class Ticket:
-    """What became of one request of a batch, once the block has ended."""
-
-    def __init__(self) -> None:
-        self._answer: Receipt | Refused | None = None
-
-    @property
-    def receipt(self) -> Receipt:
-        """The receipt of the request. Where it was refused, that is raised: `maxrr.errors.Refused`."""
-        if self._answer is None:
-            raise ValueError("the request was not answered: its batch has not ended, or ended with an error")
-        if isinstance(self._answer, Refused):
-            raise self._answer
-        return self._answer
-
-
-class Batch:
-    """Requests that are answered together when the block of `Workspace.batch` ends."""
-
-    def __init__(self) -> None:
-        self._tickets: list[tuple[NamedRecords, Ticket]] = []
-        self._ended = False
-
-    def unlearn(self, ids: Ids | None = None, *, subjects: Ids | None = None) -> Ticket:
-        """Ask to forget records, by their ids or all records of some subjects.
-
-        Parameters
-        ----------
-        ids, subjects : int, str or array, optional
-            As in `MaxRR.unlearn`: one of the two.
-
-        Returns
-        -------
-        Ticket
-            Has the receipt, once the block has ended.
-        """
-        if (ids is None) == (subjects is None):
-            raise ValueError("a request names records by ids, or people by subjects: one of the two")
-        if self._ended:
-            raise ValueError("the batch has ended: ask within its block, or begin another")
-        ticket = Ticket()
-        ids, subjects = (
-            copy.copy(given) if isinstance(given, list | np.ndarray) else given for given in (ids, subjects)
-        )
-        self._tickets.append(((ids, subjects), ticket))
-        return ticket
 
 
 class Workspace:
@@ -340,7 +292,7 @@ class Workspace:
 
         Each gets a receipt of its own, with the models and commitments before and after all of them. One that is
         refused is left out, and does not keep the others. If anything is raised, in the block or at its end, none was
-        carried out.
+        carried out. One with a ticket that a former receipt answers is not carried out again.
 
         Parameters
         ----------
@@ -357,13 +309,12 @@ class Workspace:
         with self.model._changing():  # or nothing needs to be collected
             check_policy(core_policy)
         batch = Batch()
+        batch._keeper, batch._core_policy = self._keeper, core_policy
         try:
             yield batch
         finally:
             batch._ended = True
-        answers = self.model._unlearn_together([named for named, _ in batch._tickets], core_policy, progress)
-        for (_, ticket), answer in zip(batch._tickets, answers, strict=True):
-            ticket._answer = answer
+        batch._answer(progress)
 
     def catch_up(
         self, newer: str | Path, *, keys: Sequence[PublicKey] = (), core_policy: str | Technique = REFUSE,
@@ -501,24 +452,30 @@ class Workspace:
     def _lock(self) -> RLock:
         return self.model._lock
 
-    def find(self, *, id: int | str | None = None, subject: int | str | None = None) -> Trace:
-        """What is known here of a record, or of a person.
+    def find(
+        self, *, id: int | str | None = None, subject: int | str | None = None, ticket: str | None = None
+    ) -> Trace:  # fmt: skip
+        """What is known here of a record, of a person, or of a ticket.
 
         Parameters
         ----------
         id : int or str, optional
             The id of the record. An integer and its text are the same.
         subject : int or str, optional
-            The subject id of the person. One of the two.
+            The subject id of the person.
+        ticket : str, optional
+            The ticket that requests came with (`Batch.unlearn`). One of the three.
 
         Returns
         -------
         Trace
             Whether it is here, of which kind, by which receipt it was forgotten, and which receipts name it.
         """
-        if (id is None) == (subject is None):
-            raise ValueError("what is looked for is a record, by id, or a person, by subject: one of the two")
+        if sum(given is not None for given in (id, subject, ticket)) != 1:
+            raise ValueError("what is looked for is a record, by id, a person, by subject, or a ticket: one of them")
         with self._lock:
+            if ticket is not None:
+                return ticket_trace(self._fitted, self.receipts(), ticket)
             if subject is not None:
                 return person_trace(self._fitted, self.receipts(), subject)
             assert id is not None
@@ -695,6 +652,16 @@ def person_trace(fitted: Fitted, receipts: Iterable[Receipt], subject: int | str
     for receipt in receipts:
         if hmac in (receipt.subject_tombstones or ()):
             named[receipt.number], time = FORGOTTEN, receipt.time
+        elif hmac in receipt.earlier_tombstones:
+            named[receipt.number] = BEFORE
     people = () if records.subjects is None else records.subjects[records.alive].tolist()
     here = str(subject) in set(map(str, people))
     return Trace(here, None, bool(forgotten_people(fitted, [subject])[0]), named, time)
+
+
+def ticket_trace(fitted: Fitted, receipts: Iterable[Receipt], ticket: str) -> Trace:
+    """What is known of a ticket."""
+    hmac = ticket_hmac(fitted.key, ticket)
+    answers = [receipt for receipt in receipts if receipt.ticket == hmac]
+    named = {receipt.number: FORGOTTEN if receipt.tombstones else BEFORE for receipt in answers}
+    return Trace(False, None, bool(named), named, answers[-1].time if answers else None)

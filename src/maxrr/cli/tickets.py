@@ -1,0 +1,176 @@
+"""`maxrr unlearn --requests`: a file of tickets, answered together, and a file that says what became of each."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maxrr.cli import outcome, outputs, requests, show
+from maxrr.cli.run import REFUSED, Stop
+from maxrr.cli.workspaces import check_code, opened
+from maxrr.errors import MaxRRError, MissingColumn, UnreadableFile
+
+if TYPE_CHECKING:
+    from maxrr.unlearning.record_kind import RecordKind
+    from maxrr.workspace import Batch, Ticket
+
+DELIMITERS = ",;\t"
+BAD_LINE = "bad-line"
+
+
+@dataclass
+class Result:
+    """What became of a ticket, as the file of results has it. `answer` is the file for a person of whom nothing is
+    here; `days_left` is until the ticket is due.
+    """
+
+    line: int
+    ticket: str
+    outcome: str = "refused"
+    code: str = ""
+    receipt: int | None = None
+    guarantee: str = ""
+    days_left: int | None = None
+    answer: str = ""
+    why: str = ""
+
+
+def answer(
+    folder: Path, file: Path, out: Path | None, policy: str, source: Sequence[str] | None, *, yes: bool, json: bool
+) -> None:  # fmt: skip
+    """Answer a file of tickets."""
+    lines = list(lines_in(file))
+    results = out or file.with_name(f"{file.stem}.results.csv")
+    outputs.check(results, "a file of results", is_results)
+    with outcome.told() as ending:
+        with opened(folder, moved=source) as found, ExitStack() as until_told:
+            with (
+                ending.work(found.folder, requests.UNDONE, lambda *_: "the tickets were answered"),
+                found.batch(core_policy=policy, progress=show.report) as batch,
+            ):
+                asked = [ask(batch, found.model.kind_, number, line) for number, line in lines]
+                plan, expected = batch.plan()
+                counts = Counter(expected)
+                counts["refused"] += sum(ticket is None for _, ticket in asked)
+                if plan is not None:
+                    if plan.action.fits_anew:
+                        check_code(found, training=bool(plan.trains))
+                    if not yes:
+                        show.facts([(f"tickets {name}", f"{count:,}") for name, count in counts.items() if count])
+                    requests.confirm(plan, "Answer these tickets for good?", yes=yes, json=json)
+                    until_told.enter_context(show.progress())
+            ending.unfinished = found.unfinished
+        told = [came_to(result, ticket, results) for result, ticket in asked]
+        write(results, told)
+        tell(told, results, json=json)
+    if any(result.outcome == "refused" for result in told):
+        raise Stop(REFUSED)
+
+
+# Reading
+
+
+def lines_in(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The tickets of a file, with the number of the line of each; columns in small letters."""
+    from maxrr.files import read_regular
+
+    try:
+        text = read_regular(file).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(f"{file}: is not text in UTF-8 ({error.reason} at byte {error.start})") from None
+    first = text.lstrip("\r\n").partition("\n")[0]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=first.count))
+    columns: list[str] = []
+    for row in rows:
+        cells = [cell.strip() for cell in row]
+        if columns and any(cells):
+            yield rows.line_num, dict(zip(columns, cells, strict=False))
+        elif any(cells):
+            columns = [name.lower() for name in cells]
+            if "ticket" not in columns or not {"subject", "id"} & set(columns):
+                raise MissingColumn(
+                    f"{file}: needs a column ticket, and a column subject or id; it has {', '.join(columns)}"
+                )
+    if not columns:
+        raise UnreadableFile(f"{file}: is empty")
+
+
+def ask(
+    batch: Batch, kind: RecordKind, number: int, line: Mapping[str, str]
+) -> tuple[Result, Ticket | None]:  # fmt: skip
+    """Ask for what a line says; None where it says nothing that could be asked for."""
+    result = Result(number, line["ticket"])
+    subject, id_ = line.get("subject", ""), line.get("id", "")
+    try:
+        if not result.ticket or bool(subject) == bool(id_):
+            raise ValueError("a line has a ticket, and a subject or an id: one of the two")
+        days = {name: date.fromisoformat(line[name]) for name in ("received", "due") if line.get(name)}
+        if "due" in days:
+            result.days_left = (days["due"] - datetime.now(UTC).date()).days
+        ids, subjects = (None, kind.subjects([subject])) if subject else (kind.ids([id_]), None)
+        return result, batch.unlearn(ids, subjects=subjects, ticket=result.ticket, **days)
+    except ValueError as error:
+        result.code = error.code if isinstance(error, MaxRRError) else BAD_LINE
+        result.why = str(error)
+        return result, None
+
+
+# Telling
+
+
+def came_to(result: Result, ticket: Ticket | None, results: Path) -> Result:
+    """Note what became of a ticket, and write the answer for a person of whom nothing is here."""
+    from maxrr.files import write_atomically
+
+    if ticket is None:
+        return result
+    result.outcome = ticket.outcome
+    if ticket.answer is not None:
+        place = results.with_name(f"{results.stem}.answers") / f"line-{result.line}.json"
+        place.parent.mkdir(exist_ok=True)
+        write_atomically(place, ticket.answer, private=True)
+        result.answer = str(place)
+        return result
+    try:
+        result.receipt, result.guarantee = ticket.receipt.number, ticket.receipt.guarantee
+    except MaxRRError as error:
+        result.code, result.why = error.code, str(error)
+    return result
+
+
+def write(results: Path, told: Sequence[Result]) -> None:
+    """Write the file of results."""
+    from maxrr.files import write_atomically
+
+    content = io.StringIO(newline="")
+    rows = csv.DictWriter(content, HEADINGS, lineterminator="\n")
+    rows.writeheader()
+    rows.writerows(map(asdict, told))
+    write_atomically(results, content.getvalue().encode(), private=True)
+
+
+def is_results(file: Path) -> bool:
+    """Whether a file is one of results."""
+    with open(file, encoding="utf-8") as opened:
+        return opened.readline().strip() == ",".join(HEADINGS)
+
+
+def tell(told: Sequence[Result], results: Path, *, json: bool) -> None:
+    """How many tickets came to what, and where the results are."""
+    if json:
+        show.json({"results": str(results), "tickets": [asdict(each) for each in told]})
+        return
+    counts = Counter(each.outcome for each in told)
+    late = sum(each.days_left is not None and each.days_left < 0 for each in told)
+    overdue = [("overdue", f"{late:,}")] if late else []
+    show.facts([*((name, f"{count:,}") for name, count in counts.items()), *overdue, ("results", show.near(results))])
+
+
+HEADINGS = [each.name for each in fields(Result)]
