@@ -152,20 +152,20 @@ def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, lis
     seeds = stream(lab.seed, AUDITS, number).generate_state(WITH + AUDITED + 2 * alone, np.uint64)
     had, without, other = np.split(seeds, np.cumsum([WITH + AUDITED, alone]))
 
-    def features(seeds: NDArray[np.uint64], records: NDArray[Any], piece: str) -> list[Features]:
-        return lab.embed(lab.train(seeds.tolist(), lab.training.select(records), piece=f"{piece}-{number}"))
+    def features(seeds: NDArray[np.uint64], records: NDArray[Any]) -> list[Features]:
+        return lab.embed(lab.train(seeds.tolist(), lab.training.select(records)))
 
-    saw = features(had, core, "saw")
+    saw = features(had, core)
     whole = list(lab.fit_heads(saw, [None] * len(saw)))
     before = inside.views(saw, whole, whole, True)
     moved = inside.views(saw, lab.fit_heads(saw, [~inside.gone] * len(saw)), whole, False)
     outside_before = outside.views(saw[:WITH], whole[:WITH], None, True)
     del saw, whole
-    never = features(without, np.setdiff1d(core, some_core), "never")
+    never = features(without, np.setdiff1d(core, some_core))
     relearned = list(lab.fit_heads(never, [None] * len(never)))
     retrained = inside.views(never, lab.fit_heads(never, [~inside.gone] * len(never)), relearned, False)
     del never, relearned
-    rest = features(other, core, "rest")
+    rest = features(other, core)
     refitted = outside.views(rest, lab.fit_heads(rest, [~outside.gone] * len(rest)), None, False)
     lab.tidy()
     return {

@@ -38,7 +38,7 @@ def main() -> None:
     print(f"{options.runs} runs of {X.shape[0]} × {X.shape[1]}, {len(np.unique(y))} classes, {cores()} cores")
     weights = []
     for name, runs in {"begun on the device": there, "from scratch": here}.items():
-        with Processes(1).kept() as alone:
+        with Processes(1)._kept() as alone:
             measure(runs[:1], y, alone)  # starts the process, and loads what the device needs
             seconds, _ = measure(runs[:ALONE], y, alone)
         everything, found = measure(runs, y, None)

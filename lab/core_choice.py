@@ -121,7 +121,7 @@ def measure(lab: Lab) -> Json:
     validation = {
         words: results.piece(
             f"validation, {words}",
-            lambda k=k: measure_cores(stages.choosing, stages.cores(candidates(), k), f"validation-{k}"),  # type: ignore[misc]
+            lambda k=k: measure_cores(stages.choosing, stages.cores(candidates(), k)),  # type: ignore[misc]
         )
         for words, k in sizes.items()
         if at_home
@@ -131,7 +131,7 @@ def measure(lab: Lab) -> Json:
         words: results.piece(
             f"test, {words}",
             lambda words=words, k=k: measure_cores(  # type: ignore[misc]
-                stages.reporting, stages.cores(contenders(choice, words), k), f"test-{k}"
+                stages.reporting, stages.cores(contenders(choice, words), k)
             ),
         )
         for words, k in sizes.items()
@@ -177,10 +177,10 @@ def count_by_runs(lab: Lab) -> Json:
     return {"count_by_number_of_runs": counts.tolist()}
 
 
-def measure_cores(lab: Lab, cores: Mapping[str, Ids], piece: str) -> Json:
+def measure_cores(lab: Lab, cores: Mapping[str, Ids]) -> Json:
     """Accuracy and costs of models with each of these cores, the same seeds for all."""
     seeds = lab.seeds(lab.profile.trials)
-    features = lab.embed(train_on_cores(lab, list(cores.values()), seeds, piece))
+    features = lab.embed(train_on_cores(lab, list(cores.values()), seeds))
     solved = list(lab.fit_heads(features, [None] * len(features)))
     found = {}
     for number, (name, core) in enumerate(cores.items()):

@@ -23,7 +23,7 @@ def measure(lab: Lab) -> Json:
         for name, selector in selectors(lab).items():
             found = results.piece(
                 f"{name} {k}",
-                lambda name=name, selector=selector, k=k: measure_core(lab, selector(lab, k), f"{name}-{k}"),  # type: ignore[misc]
+                lambda name=name, selector=selector, k=k: measure_core(lab, selector(lab, k)),  # type: ignore[misc]
             )
             row = compare_core(found)
             cells[f"{name}, {k:,}"] = {column: cell.to_json() for column, cell in row.items()}
@@ -49,10 +49,10 @@ def selectors(lab: Lab) -> dict[str, Selector]:
     return {name: selector for name, selector in SELECTORS.items() if name != FEW or not short}
 
 
-def measure_core(lab: Lab, core: NDArray[Any], piece: str) -> Json:
+def measure_core(lab: Lab, core: NDArray[Any]) -> Json:
     """Of models whose extractor saw this core: accuracy, and shares of all records by what forgetting them takes."""
     seeds = lab.seeds(lab.profile.trials)
-    features = lab.embed(lab.train(seeds, lab.training.select(np.sort(core)), piece=piece))
+    features = lab.embed(lab.train(seeds, lab.training.select(np.sort(core))))
     return describe_core(lab, core, features, list(lab.fit_heads(features, [None] * len(seeds))))
 
 

@@ -26,11 +26,10 @@ from maxrr.core import Ranking, rank
 from maxrr.core.ranking import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.files import write_atomically
-from maxrr.nets import MLP, LeNet5, Recipe, embed, split
+from maxrr.nets import MLP, LeNet5, Recipe, embed, split, train_many
 from maxrr.nets.embedding import BLOCKS, block_extractor, full_precision
 from maxrr.nets.inputs import as_tensor, device_on
 from maxrr.nets.seeding import stream
-from maxrr.nets.training import train_by
 from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Array
@@ -75,8 +74,6 @@ class Lab:
         The content hashes of both sides, for data that are not known by their name.
     engine
         Where rankings, trainings and SVMs are worked on, as in `maxrr.core.rank`; no number depends on it on the CPU.
-    used
-        Folders of networks that are needed until a piece of a result is written.
     clock
         When the work has to end: no piece of a result is begun that may end later.
     """
@@ -90,7 +87,6 @@ class Lab:
     progress: Progress | None
     records: dict[str, str] = field(default_factory=dict)
     engine: EngineLike = None
-    used: set[Path] = field(default_factory=set, repr=False)
     clock: Clock = field(default_factory=Clock, repr=False)
 
     @classmethod
@@ -188,7 +184,7 @@ class Lab:
         usual = PROFILES[self.profile.name].data if self.profile.name in PROFILES else self.profile.data
         name = part if self.profile.data == usual else f"{part}-{self.profile.data}"
         path, engine = self.out / f"{name}.json", engine_from(self.engine)
-        return Results(path, self.setting, self.device, self.tidy, engine, self.clock)
+        return Results(path, self.setting, self.device, engine, self.clock)
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -261,7 +257,6 @@ class Lab:
         np.savez_compressed(content, marks=found.votes, gap=np.float64(found.worst_gap), about=np.str_(about))
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content.getvalue())
-        self.tidy()
         return found
 
     def measure_ranking(self, seeds: list[int]) -> Ranking:
@@ -285,7 +280,7 @@ class Lab:
             )  # fmt: skip
             shutil.rmtree(folder)
             return found
-        features = self.embed(self.train(seeds, self.training, piece="ranking"))
+        features = self.embed(self.train(seeds, self.training))
         solved = list(self.fit_heads(features, [None] * len(seeds)))
         votes = np.packbits(np.stack([heads.influential for heads in solved]), axis=1)
         return Ranking(self.training.ids, tuple(seeds), votes, max(heads.gap for heads in solved))
@@ -345,12 +340,9 @@ class Lab:
 
     def train(
         self, seeds: Sequence[int], records: Dataset, *, without: Sequence[NDArray[Any]] | None = None,
-        recipe: Recipe | None = None, piece: str = "networks",
+        recipe: Recipe | None = None,
     ) -> Iterator[torch.nn.Module]:  # fmt: skip
         """Train one network for each seed.
-
-        They are kept in the work folder until what is made of them is on the disk, so that interrupted work goes on
-        without training again.
 
         Parameters
         ----------
@@ -362,28 +354,19 @@ class Lab:
             For each network the ids of records that it does not see.
         recipe : Recipe, optional
             How they are trained. If not given, as the profile says.
-        piece : str
-            Names the folder in which the networks are kept.
 
         Yields
         ------
         torch.nn.Module
             The next trained network, in the order of the seeds.
         """
-        folder = self.work(piece)
-        self.used.add(folder)
-        runs = train_by(
-            recipe or self.profile.recipe, self.network, records, seeds, device=self.device,
-            without=without, folder=folder, progress=self.progress, engine=self.engine,
+        runs = train_many(
+            self.network, records, seeds, recipe=recipe or self.profile.recipe, device=self.device, without=without,
+            progress=self.progress, engine=self.engine,
         )  # fmt: skip
         with closing(runs):
             for run in runs:
                 yield run.network
-
-    def tidy(self) -> None:
-        """Delete the networks that were asked for so far."""
-        while self.used:
-            shutil.rmtree(self.used.pop(), ignore_errors=True)
 
     def embed(self, networks: Iterator[torch.nn.Module]) -> list[Features]:
         """All records as the extractor of each network sees them.
@@ -425,12 +408,12 @@ class Lab:
         Several parts look at these models, so they are trained once.
         """
         core = self.training.select(self.top(self.profile.large))
-        return self.embed(self.train(self.seeds(self.profile.few), core, piece="core"))
+        return self.embed(self.train(self.seeds(self.profile.few), core))
 
     @cached_property
     def after_everything(self) -> list[Features]:
         """All records under extractors that saw every one of them, for each of the few runs; trained once as well."""
-        return self.embed(self.train(self.seeds(self.profile.few), self.training, piece="everything"))
+        return self.embed(self.train(self.seeds(self.profile.few), self.training))
 
     @cached_property
     def on_device(self) -> tuple[Tensor, Tensor]:

@@ -63,7 +63,7 @@ def measure_without(lab: Lab, who: str, count: int, fraction: float, before: lis
     purpose = round(100 * fraction), 1 + (who == RANDOM)  # others than the sensitivity's draws
     gone = [lab.draw(ids, count, run, *purpose) for run, ids in enumerate(pools)]
     svm = lab.fit_and_test(lab.after_everything, masks_without(lab, gone)) if who == RANDOM else before
-    return {"SVM": svm, **train_without(lab, seeds, gone, f"matched-{fraction:.2f}-{who}")}
+    return {"SVM": svm, **train_without(lab, seeds, gone)}
 
 
 def among(lab: Lab, who: str, seeds: Sequence[int]) -> list[NDArray[np.int64]]:

@@ -47,7 +47,7 @@ def measure_length(lab: Lab, runs: int) -> Json:
     return {
         "shared": {str(k): overlap(first.top(k), lab.top(k)) for k in sizes},
         "others": {str(k): overlap(first.top(k), rest.top(k)) for k in sizes} if rest.seeds else {},
-        **measure_core(lab, first.top(lab.profile.large), f"length-{runs}"),
+        **measure_core(lab, first.top(lab.profile.large)),
     }
 
 

@@ -58,8 +58,6 @@ class Results:
         refused.
     device
         Where the work is done; noted beside each piece.
-    written
-        Called when a piece is on the disk: what it was made from is no longer needed.
     engine
         What helps with the work, if anything does; its kind is noted beside each piece, whose seconds depend on it.
     clock
@@ -69,7 +67,6 @@ class Results:
     path: Path
     setting: Json
     device: torch.device
-    written: Callable[[], None] = lambda: None
     engine: Engine | None = None
     clock: Clock = field(default_factory=Clock)
 
@@ -90,7 +87,6 @@ class Results:
                 "setting": self.setting, "made": {**found["made"], name: made},
                 "pieces": {**found["pieces"], name: value},
             })  # fmt: skip
-        self.written()
         return dict(value)
 
     def finish(self, content: Json, made: Json | None = None) -> Json:

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 def outputs(lab: Lab, seeds: Sequence[int], epochs: int) -> Floats:
     """What networks of this age say of every record: (networks, records, classes)."""
     recipe = replace(lab.profile.recipe, epochs=epochs)
-    networks = lab.train(seeds, lab.training, recipe=recipe, piece=f"age-{epochs}")
+    networks = lab.train(seeds, lab.training, recipe=recipe)
     return np.stack([embed(network, lab.training, device=lab.device) for network in networks])
 
 

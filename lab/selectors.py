@@ -74,7 +74,7 @@ def middle_of_few(lab: Lab, k: int) -> Ids:
 
 def middle_of(ranking: Ranking, k: int) -> Ids:
     """The k records nearest to half of a ranking's runs, as `MiddleCore` has them."""
-    return ranking.nearest(MiddleCore.share, k)
+    return ranking.nearest(MiddleCore._share, k)
 
 
 def some_runs(ranking: Ranking, runs: slice) -> Ranking:

@@ -45,7 +45,7 @@ def find_support(lab: Lab, seeds: Sequence[int], features: Sequence[Features], g
     """The support vectors of the models that saw everything, (runs × records); kept, under the name of a group."""
 
     def measure() -> Bools:
-        there = features or lab.embed(lab.train(seeds, lab.training, piece=f"sensitivity{group}"))
+        there = features or lab.embed(lab.train(seeds, lab.training))
         return np.stack([heads.influential for heads in lab.fit_heads(there, [None] * len(seeds))])
 
     return lab.keep(f"support{group}", measure)
@@ -67,7 +67,7 @@ def measure_with_full_extractors(
     lab: Lab, seeds: Sequence[int], fractions: Sequence[float], first: int = 0, group: str = ""
 ) -> Json:  # fmt: skip
     """Accuracies before, and with the heads fitted without some of the support vectors."""
-    features = lab.embed(lab.train(seeds, lab.training, piece=f"sensitivity{group}"))
+    features = lab.embed(lab.train(seeds, lab.training))
     solved = list(lab.fit_heads(features, [None] * len(seeds)))
     votes = lab.keep(f"support{group}", lambda: np.stack([heads.influential for heads in solved]))
     masks = [mask for fraction in fractions for mask in masks_without(lab, draw_requests(lab, votes, fraction, first))]
@@ -81,4 +81,4 @@ def measure_with_new_extractors(
 ) -> Json:
     """Extractors trained without the records, under heads with and without them."""
     gone = draw_requests(lab, find_support(lab, seeds, (), group), fraction, first)
-    return {"forgotten": len(gone[0]), **train_without(lab, seeds, gone, f"sensitivity-{fraction:.2f}{group}")}
+    return {"forgotten": len(gone[0]), **train_without(lab, seeds, gone)}

@@ -65,7 +65,7 @@ def train_shards(
         for seed in seeds
         for number, mine in enumerate(rows if lab.device.type == "cpu" else alike(rows))
     }
-    task = Task(template, lab.training, recipe, lab.device, 1, None, seen)
+    task = Task(template, lab.training, recipe, lab.device, 1, seen)
     networks = [run.network for run in run_all(task, list(seen), cores(), lab.progress, engine_from(lab.engine))]
     for first in range(0, len(networks), len(rows)):
         yield networks[first : first + len(rows)]

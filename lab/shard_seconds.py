@@ -19,7 +19,8 @@ from lab.shard_costs import Speeds
 from lab.shard_networks import MIDDLE, embed_side_by_side, network, shard_rows, train_shards
 from maxrr import LinearSVM
 from maxrr.nets import split
-from maxrr.nets.training import train_once, warm_up
+from maxrr.nets.training import train as train_network
+from maxrr.nets.training import warm_up
 from maxrr.parallel.engine import cores
 
 SHORTER = 8  # times as few epochs
@@ -74,7 +75,7 @@ def time_training(lab: Lab, width: float) -> tuple[float, float]:
 
     def train(epochs: int) -> None:
         recipe = replace(lab.profile.recipe, epochs=epochs)
-        train_once(network(lab, width), records, 0, recipe, device=lab.device, threads=1, progress=None)
+        train_network(network(lab, width), records, 0, recipe=recipe, device=lab.device, threads=1)
 
     few, many = (best(lab, lambda epochs=epochs: train(epochs)) for epochs in LENGTHS)  # type: ignore[misc]
     short, long = (len(records) * epochs for epochs in LENGTHS)

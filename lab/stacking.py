@@ -28,13 +28,11 @@ Look = Callable[[int, Networks], None]
 """Called after an epoch with its number and the networks as they are then."""
 
 
-def train_on_cores(
-    lab: Lab, cores: Sequence[NDArray[Any]], seeds: Sequence[int], piece: str
-) -> Iterator[torch.nn.Module]:  # fmt: skip
+def train_on_cores(lab: Lab, cores: Sequence[NDArray[Any]], seeds: Sequence[int]) -> Iterator[torch.nn.Module]:
     """For each core the networks of all seeds, core after core. The cores have equally many records."""
     if lab.device.type == "cpu":
-        for number, core in enumerate(cores):
-            yield from lab.train(seeds, lab.training.select(np.sort(core)), piece=f"{piece}-{number}")
+        for core in cores:
+            yield from lab.train(seeds, lab.training.select(np.sort(core)))
         return
     pairs = [(seed, np.sort(lab.training.rows(core))) for core in cores for seed in seeds]
     at_once = math.ceil(len(pairs) / math.ceil(len(pairs) / AT_ONCE))

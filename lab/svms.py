@@ -57,7 +57,7 @@ def name(scheme: Scheme, C: float) -> str:
 def vary_penalty(lab: Lab) -> Json:
     """Accuracies and numbers of support vectors, for networks that saw everything."""
     seeds = lab.seeds(lab.profile.trials)
-    features = lab.embed(lab.train(seeds, lab.training, piece="svms"))
+    features = lab.embed(lab.train(seeds, lab.training))
     found: Json = {}
     for scheme in SCHEMES:
         found[scheme] = {}

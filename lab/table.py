@@ -75,7 +75,7 @@ def masks_without(lab: Lab, forgotten: Sequence[NDArray[Any]]) -> list[Bools]:
 
 def measure_with_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
     """The rows 'No' and 'SVM': extractors see everything. Each set of SVMs is kept until all are there."""
-    features = lab.embed(lab.train(seeds, lab.training, piece="full"))
+    features = lab.embed(lab.train(seeds, lab.training))
 
     def test_without(column: str) -> NDArray[np.float64]:
         gone = None if column == "No" else draw_forgotten(lab, column, len(seeds))
@@ -86,12 +86,12 @@ def measure_with_full_extractors(lab: Lab, seeds: Sequence[int]) -> Json:
 
 def measure_with_new_extractors(lab: Lab, seeds: Sequence[int], column: str) -> Json:
     """The rows 'FE' and 'FE+SVM': extractors are trained without the records."""
-    return train_without(lab, seeds, draw_forgotten(lab, column, len(seeds)), column)
+    return train_without(lab, seeds, draw_forgotten(lab, column, len(seeds)))
 
 
-def train_without(lab: Lab, seeds: Sequence[int], gone: Sequence[NDArray[Any]], piece: str) -> Json:
+def train_without(lab: Lab, seeds: Sequence[int], gone: Sequence[NDArray[Any]]) -> Json:
     """Extractors trained without these ids, in each run its own, under heads with and without them."""
-    features = lab.embed(lab.train(seeds, lab.training, without=gone, piece=piece))
+    features = lab.embed(lab.train(seeds, lab.training, without=gone))
     everything: list[Bools | None] = [None] * len(seeds)
     accuracies = lab.fit_and_test([*features, *features], [*everything, *masks_without(lab, gone)])
     return {"FE": accuracies[: len(seeds)], "FE+SVM": accuracies[len(seeds) :]}

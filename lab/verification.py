@@ -155,7 +155,7 @@ def extract(
         found["MaxRR"] = lab.after_the_core[: len(seeds)]
     if "perfect" in methods:
         rest = lab.training.without(request.forgotten)
-        found["perfect"] = lab.embed(lab.train(seeds, rest, piece=f"perfect-{request.name}"))
+        found["perfect"] = lab.embed(lab.train(seeds, rest))
     return found
 
 

@@ -565,7 +565,7 @@ def test_the_default_core_is_the_one_that_the_rule_gives() -> None:
     assert not any(result(f"paper/{name}")["objections"] for name in CHOSEN.values())
     default = core_of("20000", None, 1)
     assert default.kind == result("paper/core-epochs")["default"]  # the later rule
-    assert (type(default), MiddleCore.share) == (MiddleCore, found["choice"]["share"])
+    assert (type(default), MiddleCore._share) == (MiddleCore, found["choice"]["share"])
 
 
 def test_two_cores_after_longer_trainings() -> None:

@@ -359,13 +359,13 @@ def test_features_remember_what_the_head_was_made_to_forget():
 
 def test_a_plan_does_not_look_at_the_model_and_has_seeds_of_its_own(monkeypatch):
     now, made = asked(CORE_IDS), []
-    train_by = blueprint.train_by
+    train_many = blueprint.train_many
 
-    def counted(recipe, network, records, seeds, **settings):
+    def counted(network, records, seeds, **settings):
         made.extend(seeds)
-        return train_by(recipe, network, records, seeds, **settings)
+        return train_many(network, records, seeds, **settings)
 
-    monkeypatch.setattr(blueprint, "train_by", counted)
+    monkeypatch.setattr(blueprint, "train_many", counted)
     monkeypatch.setattr(MaxRR, "predict_proba", None)
     plan = plan_audit(*now, pilot=8)
     assert len(made) == 8

@@ -39,7 +39,7 @@ def request_():
 @pytest.fixture(autouse=True)
 def nothing_is_trained(monkeypatch):
     """A refusal costs no work."""
-    monkeypatch.setattr(blueprint, "train_by", None)
+    monkeypatch.setattr(blueprint, "train_many", None)
 
 
 def changed(dataset, **parts):

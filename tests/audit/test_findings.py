@@ -17,8 +17,11 @@ from maxrr.audit.findings import (
     WORTH,
     decide,
     is_found,
+    least_share,
     rank_of_first,
     rank_p_value,
+    reason,
+    side,
 )
 from tests.cases import THOROUGH
 
@@ -53,7 +56,7 @@ def test_a_model_that_stands_out_is_found_on_either_side(place, said):
 def test_traces_of_opposite_signs_do_not_cancel():
     halves = np.repeat([4.0, -4.0], RECORDS // 2)
     found = decide(scores(halves), [scores(3.0)], [scores(3.0)])
-    assert (found.words, found._side) == (FOUND, "in some records more than in others")
+    assert (found.words, side(found)) == (FOUND, "in some records more than in others")
     assert min(found.high, found.low) > ALPHA  # the mean alone would have passed it
 
 
@@ -68,13 +71,13 @@ def test_a_model_in_the_middle_is_not_found():
     assert found.words == INDISTINGUISHABLE
     assert found.p_value > ALPHA
     assert str(found).startswith("indistinguishable from retraining at this power (models with ")
-    assert found.power[found.least].rate >= WORTH
+    assert found.power[least_share(found)].rate >= WORTH
 
 
 def test_nothing_found_by_a_test_that_finds_nothing_is_not_enough():
     found = finding(0.0, kept=0.0)
-    assert (found.words, found.least) == (NOT_ENOUGH, None)
-    assert "test finds" in found._reason
+    assert (found.words, least_share(found)) == (NOT_ENOUGH, None)
+    assert "test finds" in reason(found)
 
 
 def test_the_power_that_counts_is_that_of_the_question_asked():
@@ -91,7 +94,7 @@ def test_too_few_models_say_so_unless_nothing_can_be_odder():
     for place in (0.0, 1e6, -1e6):
         found = finding(place, FEWEST - 1, kept=1e7)
         assert found.words == NOT_ENOUGH
-        assert found._reason == "18 retrained models can never show anything, 19 are the fewest that can"
+        assert str(found.retrained) in reason(found)
     assert finding(1e6, FEWEST).words == FOUND
 
 
@@ -99,13 +102,13 @@ def test_the_word_is_withheld_where_the_mean_alone_is_extreme():
     """A model that ranks lowest of all by its mean may stand out no further than some retrained one in other ways."""
     drawn = np.random.default_rng(3).normal(size=(40, RECORDS))
     drawn[5], drawn[6] = 9.0 * np.array([1.0, -1.0] * (RECORDS // 2)), -9.0 * np.array([1.0, -1.0] * (RECORDS // 2))
-    for side in (1.0, -1.0):
-        drawn[0] = side * 1.2
+    for sign in (1.0, -1.0):
+        drawn[0] = sign * 1.2
         found = decide(drawn, [scores(9.0)], [scores(9.0)])
         assert found.p_value > ALPHA
         assert min(found.high, found.low) <= ALPHA
         assert found.words == NOT_ENOUGH
-        assert "mean score" in found._reason
+        assert "mean score" in reason(found)
 
 
 @cases

@@ -14,6 +14,7 @@ from maxrr.audit.findings import (
     SHARES,
     Power,
     decide,
+    least_share,
     mixture,
     power_by_alternative,
 )
@@ -95,7 +96,7 @@ def test_the_opposite_of_verdicts_is_a_verdict():
 def test_the_least_share_is_one_above_which_all_are_found():
     def told(*rates):
         power = {name: Power(rate, 25, 0.0, 1.0) for name, rate in zip(SHARES, rates, strict=True)}
-        return replace(decide(scores, [scores], [scores]), power=power).least
+        return least_share(replace(decide(scores, [scores], [scores]), power=power))
 
     scores = remembering(0.0)[0]
 

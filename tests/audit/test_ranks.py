@@ -132,16 +132,3 @@ def test_values_are_equal_up_to_rounding_of_their_own_size():
 
 def test_the_fewest_models_are_the_fewest_that_can_show_anything():
     assert rank_p_value(1e9, np.arange(FEWEST)) <= ALPHA < rank_p_value(1e9, np.arange(FEWEST - 1))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: rank_p_value(1.0, []), "null statistics.*not be empty"),
-        (lambda: rank_p_value(math.nan, [1.0]), "statistic must be finite"),
-        (lambda: rank_p_value(np.ones(2), [1.0, 2.0]), "2 dimension"),
-    ],
-)
-def test_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

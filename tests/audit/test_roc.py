@@ -73,16 +73,3 @@ def test_interval_equals_scipy(trials):
     for successes in {0, 1, trials // 3, trials - 1, trials}:
         theirs = binomtest(successes, trials).proportion_ci(0.95, method="exact")
         np.testing.assert_allclose(interval(successes, trials), theirs, rtol=1e-9, atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: roc([], [1.0]), "members.*not be empty"),
-        (lambda: roc([1.0], [math.nan]), "nonmembers must be finite"),
-        (lambda: roc([[1.0]], [1.0]), "1 dimension"),
-    ],
-)
-def test_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -141,18 +141,18 @@ class Counting:
 
     def __init__(self, monkeypatch, stop=None):
         self.made, self.trained, self.stop = [], [], stop
-        keep, train_by = Shadows.keep, blueprint_module.train_by
+        keep, train_many = Shadows.keep, blueprint_module.train_many
 
         def counted(maker, seed, kind, view):
             self.made.append((seed, kind))
             keep(maker, seed, kind, view)
 
-        def counted_training(recipe, network, records, seeds, **settings):
+        def counted_training(network, records, seeds, **settings):
             self.trained += [(seed, len(records)) for seed in seeds]
-            return train_by(recipe, network, records, seeds, **settings)
+            return train_many(network, records, seeds, **settings)
 
         monkeypatch.setattr(Shadows, "keep", counted)
-        monkeypatch.setattr(blueprint_module, "train_by", counted_training)
+        monkeypatch.setattr(blueprint_module, "train_many", counted_training)
 
     def __call__(self, what, done, total, **numbers):
         if what == "models" and done == self.stop:

@@ -57,22 +57,3 @@ def test_float32_probabilities_will_do():
     p = np.random.default_rng(0).dirichlet(np.ones(10), size=50).astype(np.float32)
     labels = p.argmax(axis=1)
     np.testing.assert_allclose(cross_entropy(p, labels), -np.log(p[np.arange(50), labels]), rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("p", "labels", "message"),
-    [
-        ([[0.5, 0.6]], [0], "sum to 1 in each row.*in row 0"),
-        ([[0.5, 0.5], [1.5, -0.5]], [0, 0], "in row 1"),
-        ([[math.nan, 1.0]], [0], "finite"),
-        ([[1.0]], [0], "two classes or more"),
-        (np.empty((0, 2)), [], "not be empty"),
-        ([[0.5, 0.5]], [2], "from 0 to 1"),
-        ([[0.5, 0.5]], [-1], "from 0 to 1"),
-        ([[0.5, 0.5]], [0, 1], "1 numbers"),
-    ],
-)
-def test_refused(p, labels, message):
-    for signal in LABELLED:
-        with pytest.raises(ValueError, match=message):
-            signal(p, np.array(labels))

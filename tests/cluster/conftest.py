@@ -54,7 +54,7 @@ def beside() -> Iterator[Any]:
     """Two processes of this machine, for all tests: starting them takes longer than their work."""
     from maxrr.parallel import Processes
 
-    with Processes(2).kept() as kept:
+    with Processes(2)._kept() as kept:
         yield kept
 
 

@@ -36,7 +36,7 @@ from maxrr.parallel import Ray, ray_cluster
 address, found = sys.argv[1], {}
 training, _ = load("digits")
 digits, network, recipe = training.select(training.ids[:200]), MLP(64, 10, hidden=(16,)), Recipe(epochs=12, lr=0.01)
-with Ray(address).kept() as engine:
+with Ray(address)._kept() as engine:
     found["map"] = list(engine.map(work.slow_first, range(5), 10))
     try:
         list(engine.map(work.refuse_three, range(5)))

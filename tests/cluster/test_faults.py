@@ -1,6 +1,5 @@
 """Workers, nodes and drivers that are lost: the result is the same, and nothing that was finished is done again."""
 
-import json
 import os
 import signal
 import subprocess
@@ -132,41 +131,3 @@ def test_a_killed_driver_goes_on_where_it_stopped(cluster, digits, tmp_path):
     assert not done & set(again)
     assert {path: path.stat().st_mtime_ns for path in stored} == stored
     assert np.array_equal(found.votes, rank(network, digits, range(8), recipe=recipe).votes)
-
-
-ALONE = """
-import json, os, sys
-from tests.parallel import work
-from maxrr.parallel import Ray
-print(json.dumps(list(Ray().map(work.environment, range(2)))), flush=True)
-import ray
-print(json.dumps([ray.is_initialized(), "RAY_AUTH_MODE" in os.environ]))
-"""
-
-
-def test_a_cluster_of_this_machine_asks_for_a_token_and_ends_with_the_work():
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    told, after = map(json.loads, done.stdout.splitlines())
-    assert told == [["token", "1"]] * 2
-    assert after == [False, False]
-
-
-SECRET = """
-import json, os
-from tests.parallel import work
-from maxrr.parallel import Ray
-print(json.dumps(["MAXRR_SIGNING_KEY" in os.environ, list(Ray().map(work.knows_the_key, [0]))]))
-"""
-
-
-@pytest.mark.long
-def test_workers_do_not_know_the_signing_key():
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
-    environment["MAXRR_SIGNING_KEY"] = "secret"
-    done = subprocess.run(
-        [sys.executable, "-c", SECRET], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    assert json.loads(done.stdout.splitlines()[-1]) == [True, [False]]  # the driver has it

@@ -9,7 +9,6 @@ from torch import nn
 from maxrr.core import HashCore
 from maxrr.data import load
 from maxrr.nets import MLP, Recipe, train_many
-from maxrr.nets.training import train_by
 from maxrr.parallel import Ray
 from maxrr.parallel.engine import Engine, InProcess, Threads
 from maxrr.unlearning import MaxRR
@@ -84,37 +83,17 @@ def test_networks_that_draw_numbers_as_they_go(digits):
     assert facts(here) == facts(train_many(network, digits, SEEDS, epochs=1, device="cpu", engine=Ray()))
 
 
-def test_a_run_that_fails_is_named_and_those_before_are_kept(digits, tmp_path, engine):
+def test_a_run_that_fails_is_named_and_comes_after_those_before(digits, engine):
     """Of three runs one sees records that no network can be trained on."""
     inputs = digits.inputs.copy()
     inputs[:3] = 3e38
-    spoiled, settings = replace(digits, inputs=inputs), {"epochs": 2, "lr": 0.01, "device": "cpu"}
-    settings["without"] = [digits.ids[:3], digits.ids[3:6], digits.ids[:3]]
-    for asked in ([5, 2, 9], [2, 9]):  # the second time only what is missing
-        there = Watched(engine)
-        with pytest.raises(ValueError, match="seed 2 diverged"):
-            list(train_many(NETWORK, spoiled, SEEDS, **settings, folder=tmp_path, engine=there))
-        assert there.items == [(seed,) for seed in asked]
-        assert {path.name for path in tmp_path.glob("*.npz")} == {"run-5.npz"}
+    without = [digits.ids[:3], digits.ids[3:6], digits.ids[:3]]
+    runs = train_many(
+        NETWORK, replace(digits, inputs=inputs), SEEDS, epochs=2, lr=0.01, device="cpu", without=without, engine=engine
+    )
+    assert next(runs).seed == 5
     with pytest.raises(ValueError, match="seed 2 diverged"):
-        list(train_many(NETWORK, spoiled, SEEDS, **settings, engine=engine))
-
-
-def test_a_folder_goes_on_from_one_engine_to_another(digits, tmp_path, engine):
-    """Runs are stored in their turn, and the rest is cancelled when nobody wants it."""
-    settings = {"epochs": 2, "lr": 0.01, "device": "cpu"}
-    whole = facts(train_many(NETWORK, digits, SEEDS, **settings))
-    some = train_many(NETWORK, digits, SEEDS, **settings, folder=tmp_path / "some", engine=engine)
-    next(some)
-    some.close()
-    kept = {path.name for path in (tmp_path / "some").glob("*.npz")}
-    assert "run-5.npz" in kept
-    there = Watched(InProcess())
-    assert facts(train_many(NETWORK, digits, SEEDS, **settings, folder=tmp_path / "some", engine=there)) == whole
-    assert there.items == [(seed,) for seed in SEEDS if f"run-{seed}.npz" not in kept]
-    again = Watched(engine)
-    assert facts(train_many(NETWORK, digits, SEEDS, **settings, folder=tmp_path / "some", engine=again)) == whole
-    assert again.items == []
+        next(runs)
 
 
 def test_tells_how_far_it_is(digits):
@@ -124,14 +103,9 @@ def test_tells_how_far_it_is(digits):
         told.append((done, total, set(numbers)))
 
     recipe = Recipe(epochs=2, lr=0.01)
-    list(train_by(recipe, NETWORK, digits, SEEDS, device="cpu", progress=progress, engine=Ray()))
+    list(train_many(NETWORK, digits, SEEDS, recipe=recipe, device="cpu", progress=progress, engine=Ray()))
     each = 2 * len(digits)
     assert told == [(0, 3 * each, set()), *((count * each, 3 * each, {"loss", "accuracy"}) for count in (1, 2, 3))]
-
-
-def test_an_engine_has_its_own_workers(digits):
-    with pytest.raises(ValueError, match="either workers"):
-        train_many(NETWORK, digits, SEEDS, workers=2, engine=InProcess())
 
 
 # Models

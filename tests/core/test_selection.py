@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from maxrr.core import Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore, Ranking, ranking
 from maxrr.core.choice import Choice
-from maxrr.core.ranking import Votes, VoteStore, ranking_seeds
+from maxrr.core.ranking import Votes, VoteStore, kind_of, ranking_seeds
 from maxrr.data import Dataset
-from maxrr.nets.run_store import kind_of
 from tests.core.problems import MODEL, RECIPE, SEEDS, C, made_up, network, records
 
 IDS = st.one_of(
@@ -144,7 +143,7 @@ def test_ties_are_broken_by_the_key_and_not_by_rows(ranked):
 
 def test_a_frequency_core_goes_on_where_its_ranking_stopped(tmp_path, undisturbed):
     """Here at the end: every run is marked."""
-    voted = VoteStore(tmp_path, {**kind_of(network(), records(), RECIPE), "C": C}, len(records()))
+    voted = VoteStore(tmp_path, kind_of(network(), records(), RECIPE, C), len(records()))
     for row, seed in zip(undisturbed.votes, SEEDS, strict=True):
         voted.add(seed, Votes(row, undisturbed.worst_gap))
     choice = choose(FrequencyCore(np.int64(60), runs=2), records(), seed=MODEL, folder=tmp_path)

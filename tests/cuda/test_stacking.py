@@ -38,7 +38,7 @@ def trained(device: str, table: bool) -> NDArray[np.float32]:
     with tempfile.TemporaryDirectory() as folder:
         one = lab(device, table, folder)
         cores = [one.training.ids[first::3][:470] for first in (0, 1)]
-        networks = list(train_on_cores(one, cores, SEEDS, "cores"))
+        networks = list(train_on_cores(one, cores, SEEDS))
     assert len(networks) == len(cores) * len(SEEDS)
     return np.stack([torch.cat([value.detach().flatten() for value in n.parameters()]).numpy() for n in networks])
 

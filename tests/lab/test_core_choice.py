@@ -135,7 +135,7 @@ def test_middles_are_around_their_shares(stages, monkeypatch):
     choice = {"share": 0.4, "others": {SMALL: "mixed", LARGE: "forgetting"}}
     assert list(contenders(choice, LARGE)) == ["middle", "frequency", "hash", "forgetting"]
     assert contenders(choice, SMALL)["middle"](stages.choosing, 5) == (0.4, 5)
-    assert MiddleCore.share == USUAL
+    assert MiddleCore._share == USUAL
 
 
 # Other data

@@ -93,7 +93,7 @@ def test_one_training_is_trainings_of_all_lengths(measured, tmp_path):
     for times in (LENGTHS[0], LENGTHS[-1]):
         epochs = times * TINY.recipe.epochs
         profile = replace(TINY, trials=TINY.few, recipe=replace(TINY.recipe, epochs=epochs))
-        alone = measure_core(replace(models, profile=profile), core, str(epochs))
+        alone = measure_core(replace(models, profile=profile), core)
         mine = pieces["ranking 1"][str(epochs)]["middle"]
         np.testing.assert_allclose(mine["accuracy"], alone["accuracy"], atol=0.03)  # one test record in forty
         np.testing.assert_allclose(mine["free"], alone["free"], atol=0.04)

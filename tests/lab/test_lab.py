@@ -210,32 +210,3 @@ def test_damaged_arrays_are_refused_with_what_to_do(tmp_path, damage):
         _ = lab.ranking
     with pytest.raises(ValueError, match=r"support.*\.npy is damaged"):
         lab.keep("support", lambda: pytest.fail("it was measured"))
-
-
-def test_an_interrupted_study_is_in_nobodys_way(lab, tmp_path):
-    """Work folders belong to one piece, so another part does not find runs of other records there."""
-
-    def interrupt(what, done, total, **numbers):
-        if any(tmp_path.rglob("run-*")):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        STUDIES["frontier"].measure(with_ranking(tiny_lab(tmp_path, progress=interrupt, trials=2), lab.ranking))
-    assert any(tmp_path.rglob("run-*"))
-    found = STUDIES["ranking-length"].measure(with_ranking(tiny_lab(tmp_path, trials=2), lab.ranking))
-    assert found["runs"] == 2
-
-
-def test_networks_are_not_trained_again_where_heads_were_interrupted(lab, measured, tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Lab, "fit_heads", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            PARTS["coverage"].measure(with_ranking(tiny_lab(tmp_path), lab.ranking))
-    with monkeypatch.context() as patch:
-        patch.setattr("maxrr.nets.runs.fit", lambda *_: pytest.fail("it was trained again"))
-        found = PARTS["coverage"].measure(with_ranking(tiny_lab(tmp_path), lab.ranking))
-    assert repeatable(found) == repeatable(measured["coverage"])
-    assert list(tmp_path.rglob("run-*")) == []

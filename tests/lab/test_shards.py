@@ -148,7 +148,7 @@ def test_shards_are_those_of_the_library(lab):
         found = shard_rows(lab, core, 2)
         together = np.sort(np.concatenate(found))
         if core == MIDDLE:
-            assert np.array_equal(np.sort(lab.ranking.nearest(MiddleCore.share, TINY.large)), ids[together])
+            assert np.array_equal(np.sort(lab.ranking.nearest(MiddleCore._share, TINY.large)), ids[together])
         else:
             assert np.array_equal(ids[way.is_core(ids)], ids[together])
         for number, rows in enumerate(found):

@@ -16,7 +16,7 @@ def weights(network):
 def test_several_cores_with_the_same_seeds_in_one_stack(tmp_path):
     lab, seeds = tiny_lab(tmp_path), [3, 4]
     cores = [lab.training.ids[::-3], lab.training.ids[1::3]]
-    alone = [weights(network) for network in train_on_cores(lab, cores, seeds, "cores")]
+    alone = [weights(network) for network in train_on_cores(lab, cores, seeds)]
     rows = np.stack([np.sort(lab.training.rows(core)) for core in cores for _ in seeds])
     stacked = [weights(network) for network in train_together(lab, seeds * 2, rows)]
     np.testing.assert_allclose(stacked, alone, atol=1e-4)
@@ -31,7 +31,7 @@ def test_on_a_graphics_processor_they_are_stacked_in_equal_groups(tmp_path, monk
         "lab.stacking.train_together", lambda _, seeds, rows: asked.append((seeds, rows.tolist())) or []
     )
     cores = [lab.training.ids[:4], lab.training.ids[9:5:-1]]
-    assert list(train_on_cores(lab, cores, [7, 8, 9], "cores")) == []
+    assert list(train_on_cores(lab, cores, [7, 8, 9])) == []
     first, second = [0, 1, 2, 3], [6, 7, 8, 9]
     assert asked == [([7, 8, 9], [first] * 3), ([7, 8, 9], [second] * 3)]
 

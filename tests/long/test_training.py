@@ -41,7 +41,7 @@ def test_together_and_one_at_a_time_are_equally_good(fashion):
     train, test = fashion
     some, seeds, recipe = train.select(train.ids[:10_000]), [0, 1, 2, 3], Recipe(epochs=3)
     network, cpu = LeNet5(), torch.device("cpu")
-    task = Task(network, some, recipe, cpu, 1, None)
+    task = Task(network, some, recipe, cpu, 1)
     tally = Tally(None, task.lengths(seeds))
     together = list(run_together(task, records(some, begin(network, 0), cpu), seeds, tally))
     alone = list(train_many(network, some, seeds, epochs=recipe.epochs, device="cpu"))

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from maxrr.data import Dataset, load
+from maxrr.nets.inputs import as_array
 
 
 def table(count=50, columns=6, classes=3, seed=0, dtype=np.float32, ids=None):
@@ -40,7 +41,7 @@ def reordered(dataset, seed=0):
 
 def bytes_of(network):
     """All weights and statistics of a network, with their names."""
-    return {name: value.numpy().tobytes() for name, value in network.state_dict().items()}
+    return {name: as_array(value).tobytes() for name, value in network.state_dict().items()}
 
 
 def same_run(one, other):

@@ -10,6 +10,7 @@ from maxrr.errors import DataError
 from maxrr.nets import LeNet5, train, train_many
 from maxrr.nets.probe import Fingerprint, check_comes_back, made_up, probed, with_weights_of
 from maxrr.nets.seeding import pinned
+from maxrr.parallel.engine import InProcess
 from tests import hidden_networks as networks
 
 SHAPE, KIND = (8,), np.dtype(np.float32)
@@ -96,8 +97,8 @@ def test_a_run_is_what_its_file_would_give(tmp_path):
     """Nothing that a forward pass left in the network is in the run."""
     run = train(networks.Cache, records(), 0, epochs=1)
     assert run.network.seen is None
-    (stored,) = train_many(networks.Cache, records(), [0], epochs=1, folder=tmp_path)
-    (again,) = train_many(networks.Cache, records(), [0], epochs=1, folder=tmp_path)
+    (stored,) = train_many(networks.Cache, records(), [0], epochs=1)
+    (again,) = train_many(networks.Cache, records(), [0], epochs=1, engine=InProcess())
     assert vars(again.network)["maps"] == vars(stored.network)["maps"] == []
 
 

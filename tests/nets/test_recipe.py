@@ -8,9 +8,10 @@ from torch.func import functional_call
 
 from maxrr.nets import MLP, LeNet5, Recipe, stacked
 from maxrr.nets.inputs import records
-from maxrr.nets.recipe import Augmentation
+from maxrr.nets.recipe import Variations, batch_sizes
 from maxrr.nets.seeding import begin, shuffle
-from maxrr.nets.training import train_by, train_once, why_not_stacked
+from maxrr.nets.training import train, train_many, why_not_stacked
+from maxrr.nets.training_function import training_of
 from tests.nets.problems import bytes_of, pictures, reordered, table
 
 RICH = (
@@ -22,7 +23,7 @@ CPU = torch.device("cpu")
 
 
 def trained(recipe, dataset, seed=3):
-    run = train_once(LeNet5((1, 8, 8), 3), dataset, seed, recipe, device="cpu", threads=1, progress=None)
+    run = train(LeNet5((1, 8, 8), 3), dataset, seed, recipe=recipe, device="cpu", threads=1)
     return bytes_of(run.network)
 
 
@@ -36,12 +37,12 @@ def test_each_is_repeatable_and_something_else_than_the_default(recipe):
     found = trained(recipe, dataset)
     assert found == trained(recipe, reordered(dataset))
     assert found != trained(Recipe(recipe.epochs, recipe.batch_size, recipe.lr), dataset)
-    assert Recipe.of(recipe.facts) == recipe
+    assert training_of(recipe.facts) == recipe
 
 
 def test_many_runs_are_those_of_one():
     recipe, dataset = Recipe(2, 8, schedule="cosine", augment=("flip", "shift:2")), pictures()
-    runs = train_by(recipe, LeNet5((1, 8, 8), 3), dataset, [3, 4], device="cpu", workers=2)
+    runs = train_many(LeNet5((1, 8, 8), 3), dataset, [3, 4], recipe=recipe, device="cpu")
     assert [bytes_of(run.network) for run in runs] == [trained(recipe, dataset, seed) for seed in (3, 4)]
 
 
@@ -53,13 +54,13 @@ def test_momentum_by_hand():
         pictures(),
         4,
     )
-    (run,) = train_by(recipe, network, dataset, [seed], device="cpu")
+    (run,) = train_many(network, dataset, [seed], recipe=recipe, device="cpu")
     begun = begin(network, seed)
     data = records(dataset, begun, CPU)
     weights = {name: value.detach().clone().requires_grad_() for name, value in begun.named_parameters()}
     speed = {name: torch.zeros_like(value) for name, value in weights.items()}
     for epoch in range(recipe.epochs):
-        for rows in torch.from_numpy(shuffle(seed, epoch, len(data))).split(recipe.batches(len(data))):
+        for rows in torch.from_numpy(shuffle(seed, epoch, len(data))).split(batch_sizes(recipe, len(data))):
             inputs, labels = data.batch(rows)
             loss = F.cross_entropy(functional_call(begun, weights, (inputs,)), labels)
             slopes = torch.autograd.grad(loss, list(weights.values()))
@@ -77,7 +78,7 @@ def test_momentum_by_hand():
 def test_variations_against_the_naive_way():
     """Record by record, pixel by pixel."""
     inputs = torch.rand(6, 2, 5, 4)
-    drawn = Augmentation(flip=True, shift=2).drawn(0, 1, 20, CPU)
+    drawn = Variations.drawn(("flip", "shift:2"), 0, 1, 20, CPU)
     rows = torch.tensor([3, 19, 0, 7, 8, 5])
     found = drawn.of(inputs, rows)
     for number, row in enumerate(rows.tolist()):
@@ -105,7 +106,7 @@ def test_what_is_no_recipe(wrong):
 
 def test_tables_are_not_turned_around():
     with pytest.raises(ValueError, match="augment varies images"):
-        train_once(MLP(6, 3), table(), 0, Recipe(1, augment="flip"), device="cpu", threads=1, progress=None)
+        train(MLP(6, 3), table(), 0, epochs=1, augment="flip", device="cpu", threads=1)
 
 
 @pytest.mark.parametrize("facts", [
@@ -115,7 +116,7 @@ def test_tables_are_not_turned_around():
 ])  # fmt: skip
 def test_facts_that_are_none(facts):
     with pytest.raises((ValueError, TypeError)):
-        Recipe.of(facts)
+        training_of(facts)
 
 
 def test_what_cannot_be_recorded_as_one_step_is_trained_one_at_a_time():

@@ -8,10 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from maxrr.nets import MLP, LeNet5, Recipe, stacked, train_many, training
+from maxrr.nets import MLP, LeNet5, Recipe, stacked, training
 from maxrr.nets import runs as runs_cpu
 from maxrr.nets.inputs import records
-from maxrr.nets.run_store import RunStore, kind_of
 from maxrr.nets.runs import Tally, Task, run_together
 from maxrr.nets.seeding import begin
 from tests.nets.problems import (
@@ -22,7 +21,6 @@ from tests.nets.problems import (
     dropping,
     normalised,
     pictures,
-    same_run,
     table,
 )
 
@@ -47,8 +45,8 @@ NETWORKS = {
 }
 
 
-def together(network, dataset, recipe, seeds=SEEDS, runs=None, progress=None, rows=None):
-    task = Task(network, dataset, recipe, CPU, 1, runs, rows)
+def together(network, dataset, recipe, seeds=SEEDS, progress=None, rows=None):
+    task = Task(network, dataset, recipe, CPU, 1, rows)
     tally = Tally(progress, task.lengths(seeds))
     return list(run_together(task, records(dataset, begin(network, 0), CPU), seeds, tally))
 
@@ -108,16 +106,6 @@ def test_they_begin_with_the_same_weights(name):
     assert [bytes_of(network) for network in networks] == before
 
 
-def test_runs_of_another_optimiser_are_of_another_kind():
-    class Other(Recipe):
-        """Another optimiser, and no field that would tell."""
-
-    network = begin(MLP(6, 3), 0)
-    usual, other = (kind_of(network, table(21), recipe) for recipe in (Recipe(), Other()))
-    assert usual["recipe"] == {"epochs": 18, "batch_size": 64, "lr": 1e-3}  # as in folders from before
-    assert usual != other
-
-
 def test_they_go_through_the_same_shuffles(monkeypatch):
     """Row by row, the batches are those of training alone."""
     dataset, recipe, seen = table(21), Recipe(epochs=2, batch_size=8), []
@@ -156,13 +144,6 @@ def test_networks_do_not_see_each_other():
             assert torch.allclose(ours, theirs, rtol=0.0, atol=1e-12)
 
 
-def test_runs_are_stored_and_read_back(tmp_path):
-    network, dataset, recipe = normalised(), table(), Recipe(epochs=1)
-    runs = together(network, dataset, recipe, runs=RunStore(tmp_path, kind_of(begin(network, 4), dataset, recipe)))
-    read = list(train_many(network, dataset, SEEDS, epochs=1, folder=tmp_path))
-    assert all(same_run(*pair) for pair in zip(runs, read, strict=True))
-
-
 def test_where_memory_runs_out_there_are_fewer_at_a_time(monkeypatch):
     network, dataset, recipe = MLP(6, 3, (5,)).double(), table(30), Recipe(epochs=2, batch_size=16)
     expected, fit, tried, calls = together(network, dataset, recipe, range(5)), stacked.fit, [], []
@@ -191,12 +172,12 @@ def test_divergence_is_named():
 
 def test_which_networks_draw_numbers():
     data = records(table(), MLP(6, 3), CPU)
-    assert training.draws_numbers(begin(dropping(), 0), data)
-    assert not training.draws_numbers(begin(MLP(6, 3), 0), data)
-    assert not training.draws_numbers(begin(normalised(), 0), data)
+    assert training.tried(begin(dropping(), 0), data, 2)[1]
+    assert not training.tried(begin(MLP(6, 3), 0), data, 2)[1]
+    assert not training.tried(begin(normalised(), 0), data, 2)[1]
     started = begin(dropping(), 0)
     state = torch.get_rng_state()
-    training.draws_numbers(started, data)
+    training.tried(started, data, 2)
     assert torch.equal(torch.get_rng_state(), state)
 
 

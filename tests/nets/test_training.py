@@ -12,6 +12,7 @@ from torch import nn
 
 from maxrr.nets import MLP, LeNet5, Recipe, train
 from maxrr.nets import runs as runs_cpu
+from maxrr.nets.recipe import batch_sizes
 from maxrr.nets.seeding import begin, shuffle
 from tests.nets.problems import (
     ResNet,
@@ -113,7 +114,7 @@ def test_equal_to_the_definitions_for_other_networks(network, dataset):
 
 @given(count=st.integers(1, 500), batch_size=st.integers(1, 70))
 def test_batches_cover_the_records(count, batch_size):
-    sizes = Recipe(batch_size=batch_size).batches(count)
+    sizes = batch_sizes(Recipe(batch_size=batch_size), count)
     assert sum(sizes) == count
     assert all(size == batch_size for size in sizes[:-1])
     assert sizes[-1] <= batch_size + 1
@@ -279,9 +280,9 @@ def test_divergence(lr, epochs):
 @pytest.mark.parametrize(
     ("network", "dataset", "message"),
     [
-        (MLP(5, 3), table(), r"does not take records of shape \(6,\)"),
-        (LeNet5(), pictures(), r"does not take records of shape \(1, 8, 8\)"),
-        (LeNet5(), table(), r"does not take records of shape \(6,\)"),
+        (MLP(5, 3), table(), r"float32 of shape \(6,\)"),
+        (LeNet5(), pictures(), r"shape \(1, 8, 8\)"),
+        (LeNet5(), table(), r"float32 of shape \(6,\)"),
         (MLP(6, 2), table(), r"each of the 3 classes, but gives \(2,\)"),
         (
             nn.Sequential(nn.Linear(6, 3), nn.Unflatten(1, (3, 1))),

@@ -108,7 +108,7 @@ def test_arrays_of_items_and_shared_ones(tried):
 
 @pytest.mark.parametrize("tried", [Processes(2)])
 def test_workers_are_kept_for_several_maps(tried):
-    with tried.kept() as kept:
+    with tried._kept() as kept:
         assert list(kept.map(work.scaled, [1, 2], 3)) == [3, 6]
         assert list(kept.map(work.scaled, [4], 3)) == [12]
     assert left_behind() == []

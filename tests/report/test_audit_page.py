@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from maxrr.audit import AuditReport, audit
 from maxrr.audit.attacks import ATTACKS
-from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, AttackResult
+from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, AttackResult, rank_in_words, sides
 from maxrr.data import load
 from maxrr.report.audit import TRACES, audit_page
 from maxrr.report.charts import Axes, Trace, roc_chart, strip
@@ -78,11 +78,11 @@ def test_what_was_found_is_on_it(audited: AuditReport) -> None:
         f"12 forgotten records: {finding.words}.",
         "approximate-refit",
         f"p = {p_value(finding.p_value)}",
-        finding.rank,
+        rank_in_words(finding),
         f"the 95 % interval of this share is {percent(finding.chance[0])} to {percent(finding.chance[1])}",
         f"Of models that kept them in all parts, heads too, {finding.at_most} are found.",
         *(f"{percent(told.low)} to {percent(told.high)}" for told in finding.power.values()),
-        finding.sides,
+        sides(finding),
         *(one.tombstone[:12] for one in audited.exposed),
         *(f"{text[0].upper()}{text[1:]}." for text in audited.assumed),
         f"PyTorch {audited.environment['torch_version']}",

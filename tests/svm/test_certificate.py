@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from maxrr import LinearSVM
 from maxrr.parallel.engine import InProcess
-from maxrr.svm import Certificate, ConvergenceError, FlatHeadWarning
+from maxrr.svm import Certificate, ConvergenceError, FlatHeadWarning, estimator
 from maxrr.svm.certificate import EXACT
 from maxrr.svm.exact import fallback, rounding
 from maxrr.svm.exact.basis import Near
@@ -274,11 +273,11 @@ def test_an_unsolved_head_is_an_error_that_says_what_to_do():
         LinearSVM().fit(X, np.array(["cat", "dog"])[np.arange(24) % 2])
 
 
-def test_an_unsolved_head_may_be_asked_for(without_proofs):
-    """Its certificate then does not say that it is solved, and its bounds are true all the same."""
+def test_the_bounds_of_an_unsolved_head_are_true(without_proofs, monkeypatch):
+    """What would be refused: its certificate does not say that it is solved, and its bounds hold all the same."""
     problem = unproved()
-    with pytest.warns(ConvergenceWarning, match="class 1"):
-        model = LinearSVM(unsolved="warn").fit(problem.X, problem.y)
+    monkeypatch.setattr(estimator, "check_heads", lambda found: None)
+    model = LinearSVM().fit(problem.X, problem.y)
     certificate = model.certificate_[0]
     assert not certificate.solved
     assert not certificate.decided
@@ -286,13 +285,6 @@ def test_an_unsolved_head_may_be_asked_for(without_proofs):
     assert all(((multipliers >= 0.0) & (multipliers <= problem.C)).all() for multipliers in model.multipliers_)
     exact = exact_oracle.solve(problem.X, 2 * problem.y - 1, problem.C)
     assert_within(certificate, model.coef_[0], float(model.intercept_[0]), exact, problem.X)
-
-
-def test_every_unsolved_head_is_named(without_proofs):
-    problem = make("well_behaved", 0, n=40, d=3, classes=3)
-    with pytest.warns(ConvergenceWarning) as caught:
-        LinearSVM(unsolved="warn").fit(problem.X, problem.y)
-    assert [str(warning.message)[:22] for warning in caught] == [f"the head of class {k} is" for k in range(3)]
 
 
 @pytest.mark.parametrize("verb", ["fit", "insert", "with_more", "exchange", "forget", "without"])
@@ -317,14 +309,13 @@ def test_an_unsolved_head_leaves_the_model_as_it_was(verb, monkeypatch):
 
 
 def test_a_solved_head_follows_an_unsolved_one(monkeypatch):
-    """An unsolved model can go on: what is solved later is solved from there or from scratch, to the same bytes."""
+    """What is solved later is solved from there or from scratch, to the same bytes."""
     problem = unproved()
-    model = LinearSVM(unsolved="warn")
+    model = LinearSVM()
     with monkeypatch.context() as patch:
         take_proofs_away(patch)
-        with pytest.warns(ConvergenceWarning):
-            model.fit(problem.X, problem.y)
-    model.set_params(unsolved="raise")
+        patch.setattr(estimator, "check_heads", lambda found: None)
+        model.fit(problem.X, problem.y)
     row = int(model.support_[0])
     assert model.forget([row])[0].decided
     assert_equal(model, problem.fit_on(np.delete(np.arange(len(problem.y)), row)), problem.X)

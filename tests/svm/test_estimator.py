@@ -166,12 +166,6 @@ def test_before_fit():
             call(LinearSVM())
 
 
-@pytest.mark.parametrize("unsolved", ["ignore", "Raise", None, 1])
-def test_bad_word_for_unsolved_heads(unsolved, problem):
-    with pytest.raises(ValueError, match="unsolved must be"):
-        LinearSVM(unsolved=unsolved).fit(problem.X, problem.y)
-
-
 def test_labels_of_any_kind(problem):
     names = np.array(["cat", "dog", "emu"])[problem.y]
     model = LinearSVM().fit(problem.X, names)

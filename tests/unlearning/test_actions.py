@@ -107,7 +107,7 @@ class Counted:
 
     def __init__(self, patch):
         self.did = Counter()
-        self.count(patch, blueprint_module, "train_once", "trains", lambda network, core, *_: len(core))
+        self.count(patch, blueprint_module, "train", "trains", lambda network, core, *_: len(core))
         self.count(patch, blueprint_module, "embed", "embeds", lambda net, given: len(given))
         self.count(patch, heads, "pieces", "moved", lambda _, heads: len(heads))
         self.count(patch, heads, "from_scratch", "scratch", lambda samples, classes, *_: len(classes))

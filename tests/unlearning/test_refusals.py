@@ -205,7 +205,7 @@ def test_predicting_other_shapes_is_refused(model):
 # Interruptions
 
 PLACES = {
-    "training": (blueprint_module, "train_once"),
+    "training": (blueprint_module, "train"),
     "embedding": (blueprint_module, "embed"),
     "the head": (blueprint_module, "LinearSVM"),
     "the receipt": (forgetting, "Receipt"),

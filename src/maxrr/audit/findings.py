@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.audit.attacks import Floats, auc, balanced_accuracy, counted, finite, interval, roc, tpr_at
+from maxrr.audit.attacks import Floats, auc, balanced_accuracy, counted, interval, roc, tpr_at
 from maxrr.files import from_plain, parse_json, to_plain
 from maxrr.files.strict_json import body_of
 from maxrr.plain_text import Shown
@@ -45,7 +45,7 @@ def oddness(scores: Floats) -> Floats:
     >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
     0
     """
-    return oddest(*apart(finite(scores, "scores", dimensions=2)))
+    return oddest(*apart(scores))
 
 
 def oddest(mean: Floats, records: Floats) -> Floats:
@@ -111,8 +111,7 @@ def rank_p_value(statistic: ArrayLike, null_statistics: ArrayLike, tolerance: fl
     >>> rank_p_value(np.array([3.0, 0.0]), [[0.1, 0.1], [0.4, 0.0], [0.2, 0.0]])
     array([0.25, 1.  ])
     """
-    observed = finite(statistic, "statistic", dimensions=np.ndim(statistic))
-    null = finite(null_statistics, "null statistics", dimensions=1 + observed.ndim)
+    observed, null = np.asarray(statistic), np.asarray(null_statistics)
     return (1.0 + np.count_nonzero(null >= observed - tolerance, axis=0)) / (1.0 + len(null))
 
 
@@ -270,60 +269,60 @@ class Finding(Shown):
     at_most: Power
 
     def __str__(self) -> str:
-        why = {NOT_ENOUGH: self._reason, INDISTINGUISHABLE: self._worth, FOUND: self._side}[self.words]
-        return f"{self.words} ({why})"
+        why = {NOT_ENOUGH: reason, INDISTINGUISHABLE: worth, FOUND: side}[self.words]
+        return f"{self.words} ({why(self)})"
 
-    @property
-    def least(self) -> str | None:
-        """The least share of the records whose keeping is found in 80 % of cases; None where not even all of them."""
-        found = None
-        for name in reversed([name for name in SHARES if name in self.power]):
-            if self.power[name].rate < WORTH:
-                break
-            found = name
-        return found
 
-    @property
-    def _worth(self) -> str:
-        """What it means that nothing was found."""
-        name = self.least or ALL
-        worst = min((RELABELLED, MIXED), key=lambda one: self.power[one].rate if one in self.power else 1.0)
-        return f"models with {name} are found in {self.power[name]} of cases, {worst} in {self.power[worst]}"
+def least_share(finding: Finding) -> str | None:
+    """The least share of the records whose keeping is found in 80 % of cases; None where not even all of them."""
+    found = None
+    for name in reversed([name for name in SHARES if name in finding.power]):
+        if finding.power[name].rate < WORTH:
+            break
+        found = name
+    return found
 
-    @property
-    def _side(self) -> str:
-        """In which direction the model stands out."""
-        if self.high <= ALPHA:
-            return "as if it remembered the records"
-        return "as if it shunned the records" if self.low <= ALPHA else "in some records more than in others"
 
-    @property
-    def sides(self) -> str:
-        """The ranks of the mean, in words."""
-        return f"{self.high:.2g} on the high side and {self.low:.2g} on the low side"
+def worth(finding: Finding) -> str:
+    """What it means that nothing was found."""
+    name, power = least_share(finding) or ALL, finding.power
+    worst = min((RELABELLED, MIXED), key=lambda one: power[one].rate if one in power else 1.0)
+    return f"models with {name} are found in {power[name]} of cases, {worst} in {power[worst]}"
 
-    @property
-    def told(self) -> str:
-        """Power by what models did instead of forgetting."""
-        found = "; ".join(f"{name}: {power}" for name, power in self.power.items())
-        return f"of models that did not forget the same test finds, by what they did: {found}"
 
-    @property
-    def _reason(self) -> str:
-        """Why there is not enough evidence."""
-        if self.retrained < FEWEST:
-            return f"{self.retrained} retrained models can never show anything, {FEWEST} are the fewest that can"
-        if self.power[ALL].rate < WORTH:
-            return f"nothing found, but of models that kept all records the same test finds {self.power[ALL]}"
-        return f"all in all it does not stand out, but its mean score alone does: {self.sides}"
+def side(finding: Finding) -> str:
+    """In which direction the model stands out."""
+    if finding.high <= ALPHA:
+        return "as if it remembered the records"
+    return "as if it shunned the records" if finding.low <= ALPHA else "in some records more than in others"
 
-    @property
-    def rank(self) -> str:
-        """Where the audited model stands among the retrained ones."""
-        return (
-            f"{self.as_odd} of {self.retrained} models retrained without the records stand out at least as far from "
-            "all the others"
-        )
+
+def reason(finding: Finding) -> str:
+    """Why there is not enough evidence."""
+    if finding.retrained < FEWEST:
+        return f"{finding.retrained} retrained models can never show anything, {FEWEST} are the fewest that can"
+    if finding.power[ALL].rate < WORTH:
+        return f"nothing found, but of models that kept all records the same test finds {finding.power[ALL]}"
+    return f"all in all it does not stand out, but its mean score alone does: {sides(finding)}"
+
+
+def sides(finding: Finding) -> str:
+    """The ranks of the mean, in words."""
+    return f"{finding.high:.2g} on the high side and {finding.low:.2g} on the low side"
+
+
+def power_in_words(finding: Finding) -> str:
+    """Power by what models did instead of forgetting."""
+    found = "; ".join(f"{name}: {power}" for name, power in finding.power.items())
+    return f"of models that did not forget the same test finds, by what they did: {found}"
+
+
+def rank_in_words(finding: Finding) -> str:
+    """Where the audited model stands among the retrained ones."""
+    return (
+        f"{finding.as_odd} of {finding.retrained} models retrained without the records stand out at least as far from "
+        "all the others"
+    )
 
 
 class Rank(NamedTuple):
@@ -563,5 +562,5 @@ class AuditReport(Shown):
 
     def __str__(self) -> str:
         found = self.finding
-        said = f"{found}: p = {found.p_value:.3g} by LiRA, {found.rank}; {found.told}"
+        said = f"{found}: p = {found.p_value:.3g} by LiRA, {rank_in_words(found)}; {power_in_words(found)}"
         return "\n".join([said, *(f"But {caveat}." for caveat in self.caveats)])

@@ -5,9 +5,6 @@ records are never written to a disk. A worker elsewhere gets the records, and ho
 else of that model, and no key.
 """
 
-import io
-import zipfile
-import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
@@ -22,7 +19,7 @@ from torch import nn
 from maxrr.audit.attacks import Floats, View, margins
 from maxrr.audit.case import Case, Ints
 from maxrr.data import Dataset
-from maxrr.files import write_atomically
+from maxrr.files.arrays import damaged, read_arrays, write_arrays
 from maxrr.nets.inputs import chosen_device, device_on
 from maxrr.nets.networks import joined
 from maxrr.nets.seeding import stream
@@ -122,19 +119,19 @@ class Maker:
         """The kind of model whose core is that of this one: where no forgotten record was core, one core is both."""
         return RETRAINED if kind == RETRAINED and self.touches_core else BEFORE
 
-    def train(self, core: str, seeds: Sequence[int], progress: Progress | None) -> Generator[nn.Module]:
+    def train(self, core: str, seeds: Sequence[int]) -> Generator[nn.Module]:
         """Extractors on this core, one for each seed. Of several shards one after the other is trained, for all."""
         if not seeds:
             return
         sharding, records = self.blueprint.sharding, self.everything.select(self.everything.ids[self.cores[core]])
         if sharding.count == 1:
-            with closing(self.blueprint.extractors(records, seeds, self.device, progress)) as trained:
+            with closing(self.blueprint.extractors(records, seeds, self.device)) as trained:
                 yield from trained
             return
         shard, parts = self.shards[self.cores[core]], []
         for number in range(sharding.count):
             own, mine = [sharding.seed(seed, number) for seed in seeds], records.select(records.ids[shard == number])
-            parts.append(list(self.blueprint.extractors(mine, own, self.device, progress)))
+            parts.append(list(self.blueprint.extractors(mine, own, self.device)))
         yield from map(joined, zip(*parts, strict=True))
 
     def seen(self, extractor: nn.Module, kinds: Sequence[str]) -> Iterator[tuple[str, View]]:
@@ -191,7 +188,7 @@ class Maker:
 
 def make_in_worker(batch: Batch, maker: Maker) -> list[list[tuple[str, View]]]:
     """What a worker does for some seeds: one, or those that step together on its graphics processor."""
-    with closing(maker.train(batch.core, batch.seeds, None)) as trained:
+    with closing(maker.train(batch.core, batch.seeds)) as trained:
         return [list(maker.seen(extractor, batch.kinds)) for extractor in trained]
 
 
@@ -233,13 +230,16 @@ class Shadows:
         batches = [batch for kinds, seeds in wanted for batch in self.batches(kinds, seeds)]
         left = [replace(batch, seeds=tuple(self.missing(batch))) for batch in batches]
         total = sum(len(batch.seeds) for batch in batches)
-        counter = ModelProgress(self.progress, total, total - sum(len(batch.seeds) for batch in left))
+        done = total - sum(len(batch.seeds) for batch in left)
         made = dict[tuple[int, str], View]()
-        for seed, views in self.made([batch for batch in left if batch.seeds], counter):
+        tell = self.progress or (lambda what, done, total: None)
+        tell("models", done, total)
+        for seed, views in self.made([batch for batch in left if batch.seeds]):
             for kind, view in views:
                 self.keep(seed, kind, view)
                 made[seed, kind] = view
-            counter.one_more()
+            done += 1
+            tell("models", done, total)
         found: dict[str, list[View]] = {kind: [] for kind in (BEFORE, KEPT, RETRAINED)}
         for kinds, seeds in wanted:
             for kind in kinds:
@@ -260,14 +260,11 @@ class Shadows:
             return [*batch.seeds]
         return [seed for seed in batch.seeds if not all(self.path(seed, kind).exists() for kind in batch.kinds)]
 
-    def made(
-        self, batches: Sequence[Batch], counter: "ModelProgress"
-    ) -> Iterator[tuple[int, Iterable[tuple[str, View]]]]:
+    def made(self, batches: Sequence[Batch]) -> Iterator[tuple[int, Iterable[tuple[str, View]]]]:
         """The models of each seed, as soon as they are made: here, or by the workers of an engine."""
         if self.engine is None:
             for batch in batches:
-                told = counter.training(len(batch.seeds))
-                with closing(self.maker.train(batch.core, batch.seeds, told)) as trained:
+                with closing(self.maker.train(batch.core, batch.seeds)) as trained:
                     for seed, extractor in zip(batch.seeds, trained, strict=True):
                         yield seed, self.maker.seen(extractor, batch.kinds)
             return
@@ -308,45 +305,14 @@ class Shadows:
 
     def keep(self, seed: int, kind: str, view: View) -> None:
         """Write a view, where there is a folder."""
-        if self.folder is None:
-            return
-        content = io.BytesIO()
-        said = {part.name: getattr(view, part.name) for part in fields(view)}
-        np.savez(content, **{name: values for name, values in said.items() if values is not None})
-        write_atomically(self.path(seed, kind), content.getvalue(), private=True)
+        if self.folder is not None:
+            said = {part.name: getattr(view, part.name) for part in fields(view)}
+            arrays = {name: values for name, values in said.items() if values is not None}
+            write_arrays(self.path(seed, kind), arrays, private=True)
 
     def read(self, seed: int, kind: str) -> View:
         """Read a view that an interrupted audit has kept."""
-        path = self.path(seed, kind)
-        try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-                return View(**{name: stored[name] for name in stored.files})
-        except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, TypeError, OSError, EOFError) as error:
-            raise ValueError(f"{path} is damaged ({error}): delete it, and the model is made again") from error
-
-
-class ModelProgress:
-    """Counts models on one bar from the first to the last, and passes on what is heard from those in training."""
-
-    def __init__(self, progress: Progress | None, models: int, made: int) -> None:
-        self.progress, self.models, self.made = progress, models, made
-        self.tell()
-
-    def one_more(self) -> None:
-        """Count a model that is made and was looked at."""
-        self.made += 1
-        self.tell()
-
-    def training(self, networks: int) -> Progress | None:
-        """What training so many networks together is to call: it does not finish models, but shows that it goes on."""
-        before = self.made
-
-        def told(what: str, done: int, total: int, **numbers: float) -> None:
-            self.tell(trained=before + networks * done / total, **numbers)
-
-        return None if self.progress is None else told
-
-    def tell(self, **numbers: float) -> None:
-        """Tell how many models are made."""
-        if self.progress is not None:
-            self.progress("models", self.made, self.models, **numbers)
+        arrays = read_arrays(self.path(seed, kind))
+        if not {"forgotten", "retained", "test"} <= arrays.keys() <= {part.name for part in fields(View)}:
+            raise damaged(self.path(seed, kind), "it holds no answers of a model")
+        return View(**arrays)

@@ -229,7 +229,7 @@ def write(result: AuditReport, page: Path) -> None:
 
 def tell(result: AuditReport, page: Path) -> None:
     """The finding for people, and what each attack makes of the model."""
-    from maxrr.audit.findings import FOUND
+    from maxrr.audit.findings import FOUND, power_in_words, rank_in_words, sides
     from maxrr.report.words import count, duration
 
     finding = result.finding
@@ -239,9 +239,9 @@ def tell(result: AuditReport, page: Path) -> None:
             ("receipt", f"{result.receipt}, {result.guarantee}, {count(result.records, 'record')}"),
             ("finding", said),
             *(("but", text) for text in result.caveats),
-            ("p", f"{finding.p_value:.2g} by LiRA: {finding.rank}"),
-            ("mean", finding.sides),
-            ("power", finding.told),
+            ("p", f"{finding.p_value:.2g} by LiRA: {rank_in_words(finding)}"),
+            ("mean", sides(finding)),
+            ("power", power_in_words(finding)),
             ("took", duration(result.seconds)),
         ]
     )  # fmt: skip

@@ -5,7 +5,8 @@ are influential. The three overlap: while some networks train, the solver works 
 engine each worker does all three for a run of its own.
 """
 
-import io
+import hashlib
+import json
 import operator
 import threading
 from collections.abc import Generator, Iterable, Sequence
@@ -17,14 +18,16 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from maxrr.core.choice import Choice, Words, check_classes, choice_of, in_shards
 from maxrr.core.shards import TIE_BREAKER, as_bytes, checked_count, keyed_hashes
 from maxrr.data import Dataset
-from maxrr.files import write_atomically
+from maxrr.files import Lock, parse_json, write_atomically
+from maxrr.files.arrays import damaged, read_arrays, write_arrays
 from maxrr.nets import Recipe, embed, split
-from maxrr.nets.inputs import device_on
-from maxrr.nets.run_store import DAMAGE, RunStore, kind_of
+from maxrr.nets.architecture import architecture
+from maxrr.nets.inputs import as_array, device_on
 from maxrr.nets.runs import Task
 from maxrr.nets.seeding import Network, begin, checked, stream
 from maxrr.nets.training import groups_for, run_all
@@ -39,9 +42,6 @@ from maxrr.svm.influence import Influence
 from maxrr.svm.validation import penalty
 
 # Which records were influential in each run, in a folder: a run's votes are there whole, or not at all.
-#
-# The folder is one of `maxrr.nets.run_store`: it belongs to one kind of run, here with one C, and refuses others. A
-# finished network stays in it only until its votes are on the disk: it was trained on records that may have to go.
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,16 @@ class Votes:
 
 
 class VoteStore:
-    """The votes of all runs of one kind, and the networks of runs that are not counted yet.
+    """The votes of all runs of one kind: the same network, recipe, records and C.
+
+    Parameters
+    ----------
+    folder
+        Created if it does not exist.
+    kind
+        What all runs have in common, as `kind_of` gives it.
+    count
+        How many records there are.
 
     Raises
     ------
@@ -62,91 +71,95 @@ class VoteStore:
     """
 
     def __init__(self, folder: str | Path, kind: dict[str, Any], count: int) -> None:
-        self.runs = RunStore(folder, kind)
-        self.count = count  # of records
-        for network in self.networks():
-            if network.with_name(network.name.replace("run-", "votes-")).exists():  # killed just before it was deleted
-                network.unlink()
-
-    def networks(self) -> list[Path]:
-        return list(self.runs.folder.glob("run-*.npz"))
+        self.folder, self.count = Path(folder), count
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.lock = Lock(self.folder / ".lock", of_process=True)
+        except BlockingIOError as error:
+            raise ValueError(f"another process ranks into {folder}: wait for it, or use another folder") from error
+        for left_behind in self.folder.glob(".maxrr-*.tmp"):  # by a process that was killed while it wrote
+            left_behind.unlink()
+        known = self.folder / "runs.json"
+        if not known.exists():
+            write_atomically(known, json.dumps(kind, indent=2).encode())
+        try:
+            there = parse_json(known.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise damaged(known, error) from error
+        different = [name for name in kind if not isinstance(there, dict) or there.get(name) != kind[name]]
+        if different:
+            raise ValueError(
+                f"{folder} holds runs with other {' and '.join(different)}: use another folder, or empty it to start "
+                "anew"
+            )
 
     def path(self, seed: int) -> Path:
-        return self.runs.folder / f"votes-{seed}.npz"
+        return self.folder / f"votes-{seed}.npz"
 
     def __contains__(self, seed: int) -> bool:
         return self.path(seed).exists()
 
     def add(self, seed: int, votes: Votes) -> None:
-        """Store the votes of a run, then delete its network."""
-        content = io.BytesIO()
-        np.savez(content, packed=votes.packed, gap=np.float64(votes.gap), seed=np.str_(seed))
-        write_atomically(self.path(seed), content.getvalue())
-        self.runs.path(seed).unlink(missing_ok=True)
+        """Store the votes of a run."""
+        write_arrays(self.path(seed), {"packed": votes.packed, "gap": np.array(votes.gap), "seed": np.array(str(seed))})
 
     def get(self, seed: int) -> Votes:
-        path = self.path(seed)
-        try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
-                packed, gap, found = stored["packed"], float(stored["gap"]), int(str(stored["seed"]))
-        except DAMAGE as error:
-            raise damaged(path, str(error)) from error
-        if found != seed:
-            raise damaged(path, f"it is the run of seed {found}")
+        stored = read_arrays(self.path(seed))
+        packed, gap = stored.get("packed"), stored.get("gap")
+        if packed is None or gap is None or str(stored.get("seed")) != str(seed):
+            raise damaged(self.path(seed), "it is not the run of this seed")
         if packed.dtype != np.uint8 or packed.shape != ((self.count + 7) // 8,):
-            raise damaged(path, f"its votes are not those of {self.count} records")
-        return Votes(packed, gap)
-
-    def finish(self) -> None:
-        """Delete the networks that are left: those of seeds that were not asked for again."""
-        for network in self.networks():
-            network.unlink()
+            raise damaged(self.path(seed), f"its votes are not those of {self.count} records")
+        return Votes(packed, float(gap))
 
 
-def damaged(path: Path, why: str) -> ValueError:
-    return ValueError(f"{path} is damaged ({why}): delete it, and the run is repeated")
-
-
-# How far a ranking is, as one number for training, embedding and solving, which overlap.
+def kind_of(network: nn.Module, dataset: Dataset, recipe: Training, C: float) -> dict[str, Any]:
+    """What runs have in common, whatever their seeds."""
+    frozen = hashlib.sha256()
+    for place, layer in network.named_modules():
+        kept = [(name, value) for name, value in layer.named_parameters(recurse=False) if not value.requires_grad]
+        if not layer.training:
+            kept += layer.named_buffers(recurse=False)
+        for name, value in kept:
+            frozen.update(f"{place}.{name} {value.dtype} {tuple(value.shape)}\n".encode())
+            frozen.update(as_array(value.detach().contiguous()).tobytes())
+    return {
+        "layers": architecture(network),
+        "frozen": frozen.hexdigest(),
+        "recipe": recipe.facts,
+        "records": dataset.content_hash(),
+        "C": C,
+    }
 
 
 @dataclass
 class Steps:
-    """Records gone through by all runs: every epoch counts them once, and solving a run does, too."""
+    """How far a ranking is, in records gone through: every epoch counts them once, and solving a run does, too."""
 
     progress: Progress | None
     records: int
     epochs: int
     runs: int
-    stored: int  # of these, runs whose votes were on the disk before
-    through: int = 0  # by the other runs, in training
-    done: int = 0  # of the other runs
+    solved: int  # runs whose votes are known
     numbers: dict[str, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)  # runs tell how far they are from threads of their own
 
-    def trained(self, what: str, done: int, total: int, **numbers: float) -> None:
-        """Note how far training is. It is the `progress` of the training."""
-        self.through, self.numbers = done, numbers
+    def __post_init__(self) -> None:
+        self.before = self.through = self.solved * self.records * self.epochs  # by all runs, in training
         self.show()
 
-    def solved(self) -> None:
-        """The votes of one more run are known."""
-        self.done += 1
-
-    def finished(self, runs: int) -> None:
-        """So many runs were trained and solved elsewhere."""
-        self.through += runs * self.records * self.epochs
-        self.done += runs
+    def trained(self, what: str, done: int, total: int, **numbers: float) -> None:
+        """Note how far training is. It is the `progress` of the training."""
+        self.through, self.numbers = self.before + done, numbers
+        self.show()
 
     def show(self) -> None:
         """Call `progress`."""
-        if self.progress is None:
-            return
-        each = self.records * (self.epochs + 1)
+        total = self.runs * self.records * (self.epochs + 1)
         with self.lock:
-            done = self.stored * each + self.through + self.done * self.records
-            solved = self.stored + self.done
-            self.progress(f"ranking by {self.runs} runs", done, self.runs * each, **self.numbers, solved=solved)
+            if self.progress is not None:
+                done = self.through + self.solved * self.records
+                self.progress(f"ranking by {self.runs} runs", done, total, **self.numbers, solved=self.solved)
 
 
 USUAL = Recipe()
@@ -264,10 +277,9 @@ def rank(
         As in `maxrr.nets.train_many`.
     folder : path, optional
         Where each run's votes are stored as soon as they are known. Work that was interrupted, or killed, goes on from
-        there and gives the same ranking. On CUDA the last bits of a network may differ when it steps together with
-        other networks than before. Each network is deleted when its votes are stored, and none is left in the end. The
-        votes themselves say something about every record: delete the folder when they are no longer needed. Without a
-        folder, nothing is written to the disk.
+        there and gives the same ranking; runs whose votes are not stored are trained again. On CUDA the last bits of a
+        network may differ when it steps together with other networks than before. Votes say something about every
+        record: delete the folder when they are no longer needed. Networks are never written to the disk.
     progress : optional
         Called with how far all runs are together, the loss and accuracy of the networks, and the number of runs whose
         votes are known.
@@ -294,23 +306,19 @@ def rank(
     check_classes(dataset)
     ordered, example = dataset.in_order(), begin(network, 0)
     split(example)  # complains now, not after the first training
-    store = None
-    if folder is not None:
-        store = VoteStore(folder, {**kind_of(example, ordered, recipe), "C": C}, len(ordered))
+    store = None if folder is None else VoteStore(folder, kind_of(example, ordered, recipe, C), len(ordered))
     known = {seed: store.get(seed) for seed in wanted if store is not None and seed in store}
     missing = [seed for seed in wanted if seed not in known]
     steps = Steps(progress, len(ordered), recipe.epochs, len(wanted), len(known))
-    steps.show()
-    task = Task(network, ordered, recipe, place, 1, None if store is None or chosen else store.runs)
+    task = Task(network, ordered, recipe, place, 1)
     here = votes_of(task, missing, C, steps) if chosen is None else votes_on(chosen, task, missing, C, steps)
     with closing(here) as found:
         for seed, votes in found:
             if store is not None:
                 store.add(seed, votes)
             known[seed] = votes
+            steps.solved += 1
             steps.show()
-    if store is not None:
-        store.finish()
     return Ranking(
         ordered.ids, tuple(wanted), np.stack([known[seed].packed for seed in wanted]),
         max(known[seed].gap for seed in wanted),
@@ -324,19 +332,18 @@ def votes_on(
     groups = groups_for(task.device, seeds)
     with closing(engine.map(votes_by_worker, groups, task, C)) as done:
         for group, found in zip(groups, done, strict=True):
-            steps.finished(len(group))
+            steps.through += len(group) * steps.records * steps.epochs
             yield from zip(group, found, strict=True)
 
 
 def votes_by_worker(seeds: Sequence[int], task: Task, C: float) -> list[Votes]:
     """What a worker does for some runs: one, or those that step together on its graphics processor."""
-    silent = Steps(None, len(task.dataset), task.recipe.epochs, len(seeds), 0)
     solver = Processes() if cores() > 1 and len(seeds) > 1 else InProcess()
-    return [votes for _, votes in votes_of(task, seeds, C, silent, solver)]
+    return [votes for _, votes in votes_of(task, seeds, C, None, solver)]
 
 
 def votes_of(
-    task: Task, seeds: Sequence[int], C: float, steps: Steps, solver: Engine | None = None
+    task: Task, seeds: Sequence[int], C: float, steps: Steps | None, solver: Engine | None = None
 ) -> Generator[tuple[int, Votes]]:  # fmt: skip
     """The votes of each run, in the order of the seeds."""
     if not seeds:
@@ -345,20 +352,19 @@ def votes_of(
         solved = influential_in(features, task.dataset.labels, C=C, engine=solver)
         with closing(cast("Generator[Influence]", solved)):  # its processes end now, not when it is collected
             for seed, found in zip(seeds, solved, strict=True):
-                gap = max(certificate.relative_gap for certificate in found.certificates)
                 if not all(certificate.solved for certificate in found.certificates):
                     raise ValueError(
                         f"the SVM on the features of the run with seed {seed} is not solved: its decision values are "
                         f"known only to {max(certificate.error for certificate in found.certificates):.1e}, so which "
                         "records are influential is not known. Lower C, or scale the records to about 1"
                     )
-                steps.solved()
+                gap = max(certificate.relative_gap for certificate in found.certificates)
                 yield seed, Votes(np.packbits(found.mask), gap)
 
 
-def features_of(task: Task, seeds: Sequence[int], steps: Steps) -> Generator[Array]:
+def features_of(task: Task, seeds: Sequence[int], steps: Steps | None) -> Generator[Array]:
     """The features of all records in each run, on the device where there is one."""
-    for run in run_all(task, seeds, cores(), steps.trained):
+    for run in run_all(task, seeds, cores(), None if steps is None else steps.trained):
         try:
             features = embed(split(run.network)[0], task.dataset, device=task.device)
         except ValueError as error:
@@ -397,9 +403,9 @@ class FrequencyCore:
     tie_breaker: bytes | str = field(default=TIE_BREAKER, repr=False)
     shards: int = 1
 
-    kind: ClassVar[str] = "frequency"
-    share: ClassVar[float] = 1.0  # of the runs: the records nearest to it are core
-    often: ClassVar[str] = "most often influential"
+    _kind: ClassVar[str] = "frequency"
+    _share: ClassVar[float] = 1.0  # of the runs: the records nearest to it are core
+    _often: ClassVar[str] = "most often influential"
 
     def __post_init__(self) -> None:
         for name in ("k", "runs"):
@@ -412,10 +418,10 @@ class FrequencyCore:
     def _words(self, network: Network) -> Words:
         """What the choice says, whichever records there are."""
         because = (
-            f"the core is the {self.k:,} records {self.often} over {self.runs:,} training run{'s' * (self.runs > 1)} "
+            f"the core is the {self.k:,} records {self._often} over {self.runs:,} training run{'s' * (self.runs > 1)} "
             "on all records: exact given that core"
         )
-        return Words(because, {"kind": self.kind, "runs": self.runs, **in_shards(self.shards)})
+        return Words(because, {"kind": self._kind, "runs": self.runs, **in_shards(self.shards)})
 
     def choose(
         self, network: Network, dataset: Dataset, *, C: float, recipe: Training, seed: int,
@@ -430,7 +436,7 @@ class FrequencyCore:
             network, dataset, ranking_seeds(seed, self.runs), C=C, recipe=recipe, device=device, folder=folder,
             progress=progress, engine=engine,
         )  # fmt: skip
-        ids = ranking.nearest(self.share, self.k, self.tie_breaker)
+        ids = ranking.nearest(self._share, self.k, self.tie_breaker)
         ever = ranking.frequency() > 0
         influential = int(np.sum(np.isin(ids, ranking.ids[ever])))
         return choice_of(
@@ -454,9 +460,9 @@ class MiddleCore(FrequencyCore):
         As in `FrequencyCore`.
     """
 
-    kind: ClassVar[str] = "middle"
-    share: ClassVar[float] = 0.5
-    often: ClassVar[str] = "influential nearest to half of the time"
+    _kind: ClassVar[str] = "middle"
+    _share: ClassVar[float] = 0.5
+    _often: ClassVar[str] = "influential nearest to half of the time"
 
 
 def ranking_seeds(seed: int, runs: int) -> list[int]:

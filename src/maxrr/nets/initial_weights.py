@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from maxrr.nets.run_store import as_array
+from maxrr.nets.inputs import as_array
 from maxrr.nets.seeding import WEIGHTS, Network, begin, drawing, is_frozen, reset
 
 # Weights that a network was given, rather than drawn from a seed and trained here.

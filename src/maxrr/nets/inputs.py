@@ -100,6 +100,17 @@ def as_tensor(array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array.reshape(-1)).view(array.shape)
 
 
+def as_array(value: Tensor) -> NDArray[Any]:
+    """A tensor's numbers; NumPy does not know bfloat16, and gets its bits."""
+    array: NDArray[Any] = (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
+    return array
+
+
+def as_tensor_of(array: NDArray[Any], kind: torch.dtype) -> Tensor:
+    """The tensor of this type that `as_array` made the array of."""
+    return torch.from_numpy(array).view(kind)
+
+
 def tensors(dataset: Dataset, device: str | torch.device = "cpu") -> tuple[Any, Tensor]:
     """Records as tensors, for a training function of one's own: just as the network will be given them to embed.
 

@@ -77,17 +77,15 @@ def layers_differ(layers: str, fitted: str) -> str:
     return f"the network has other layers than the one that was fitted: {mine:.80}, and that had {theirs:.80}"
 
 
-def made_up(shape: Shape, dtype: Kind, below: int = 2, wide: str | None = None, count: int = 64) -> NDArray[Any]:
+def made_up(shape: Shape, dtype: Kind, below: int = 2, count: int = 64) -> NDArray[Any]:
     """Make up records of a type and shape: random ones, always the same, and the outermost.
 
-    Integers may be places in a table of any length: they are zeros and ones, or below another number; of several inputs
-    that is so in the `wide` one. Booleans are nearly all true.
+    Integers may be places in a table of any length: they are zeros and ones, or below another number. Booleans are
+    nearly all true.
     """
     if dtype.names is not None:
         parts = fields_of(dtype).items()
-        return packed(
-            {name: made_up(size, kind, below if name == wide else 2, count=count) for name, (kind, size) in parts}
-        )
+        return packed({name: made_up(size, kind, below, count) for name, (kind, size) in parts})
     rng = np.random.default_rng(0)
     if dtype.kind == "i":
         return rng.integers(0, min(below, np.iinfo(dtype).max), (count, *shape), dtype=dtype)
@@ -103,21 +101,16 @@ def made_up(shape: Shape, dtype: Kind, below: int = 2, wide: str | None = None, 
 
 
 def probed(network: nn.Module, shape: Shape, dtype: Kind) -> NDArray[np.float64]:
-    """Compute what a network gives for a few made-up records; of several inputs, with each of integers wide in turn.
+    """Compute what a network gives for a few made-up records, with integers as large as it takes.
 
     The network is changed: it is moved to the CPU and set to evaluation mode, and its forward pass may store something.
     """
     network.cpu().eval()
     for weights in network.parameters():
         weights.data = weights.data.contiguous()  # channels that come last round differently
-    integers: list[str | None] = [name for name, (kind, _) in fields_of(dtype).items() if kind.kind == "i"]
-    return np.concatenate([answer(network, shape, dtype, wide) for wide in integers or [None]])
-
-
-def answer(network: nn.Module, shape: Shape, dtype: Kind, wide: str | None) -> NDArray[np.float64]:
-    """Compute what a network gives for records with integers as large as it takes, or for ones, or zeros."""
     kind = next((weights.dtype for weights in network.parameters()), torch.float32)
-    tried = [made_up(shape, dtype, below, wide, FEW) for below in (BELOW if wide or dtype.kind == "i" else BELOW[-1:])]
+    integers = any(one.kind == "i" for one, _ in fields_of(dtype).values()) or dtype.kind == "i"
+    tried = [made_up(shape, dtype, below, FEW) for below in (BELOW if integers else BELOW[-1:])]
     if dtype.kind == "f":
         tried.append(np.abs(tried[0]) + 1)  # for networks of what is positive
     failed: Exception | None = None

@@ -3,7 +3,7 @@
 import math
 import operator
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from maxrr.files import from_plain
 from maxrr.nets.seeding import stream
-from maxrr.once import once
 
 # Images that are varied a little in every epoch, by numbers that belong to the seed, the epoch and the record.
 
@@ -24,58 +22,45 @@ from maxrr.once import once
 VARIATIONS = 3  # the stream below the seed
 
 
-def several(augment: str | Iterable[str]) -> tuple[str, ...]:
-    """One variation or several, as a tuple."""
-    return (augment,) if isinstance(augment, str) else tuple(augment)
+def variations_in(augment: tuple[str, ...]) -> tuple[bool, int]:
+    """Whether images are turned left to right, and by how many pixels they are moved at most."""
+    known = {word.partition(":")[0]: word.partition(":")[2] for word in augment}
+    pixels = known.get("shift", "1")
+    sound = not known.keys() - {"flip", "shift"} and not known.get("flip") and pixels.isdecimal()
+    if len(known) != len(augment) or not sound or not 1 <= int(pixels) <= 1000:
+        raise ValueError(f"augment is 'flip', 'shift:' with a number of pixels, or both, not {augment!r:.80}")
+    return "flip" in known, int(pixels) if "shift" in known else 0
 
 
-@dataclass(frozen=True)
-class Augmentation:
-    """Which variations there are: turned left to right, and moved by up to some pixels."""
-
-    flip: bool = False
-    shift: int = 0
-
-    @classmethod
-    def of(cls, words: tuple[str, ...]) -> "Augmentation":
-        """From words such as "flip" and "shift:2", each at most once."""
-        known = {word.partition(":")[0]: word.partition(":")[2] for word in words}
-        pixels = known.get("shift", "1")
-        sound = not known.keys() - {"flip", "shift"} and not known.get("flip") and pixels.isdecimal()
-        if len(known) != len(words) or not sound or not 1 <= int(pixels) <= 1000:
-            raise ValueError(f"augment is 'flip', 'shift:' with a number of pixels, or both, not {words!r:.80}")
-        return cls("flip" in known, int(pixels) if "shift" in known else 0)
-
-    def check(self, inputs: Tensor | dict[str, Tensor]) -> None:
-        """Refuse records that are no images, and moves out of the picture."""
-        found = tuple(inputs.shape[1:]) if isinstance(inputs, Tensor) else list(inputs)
-        if not isinstance(inputs, Tensor) or inputs.ndim != 4 or self.shift >= min(inputs.shape[2:]):
-            raise ValueError(
-                f"augment varies images (channels, height, width) of more pixels per side than it shifts by "
-                f"({self.shift}), and the records have {found}: leave it out"
-            )
-
-    def drawn(self, seed: int, epoch: int, count: int, device: torch.device) -> "Variations | None":
-        """What happens to each record in an epoch; None where nothing does."""
-        if not self.flip and not self.shift:
-            return None
-        rng = np.random.default_rng(stream(seed, VARIATIONS, epoch))
-        flipped, moved = rng.random(count) < 0.5, rng.integers(-self.shift, self.shift, (count, 2), endpoint=True)
-        return Variations(
-            self.shift, torch.from_numpy(flipped & self.flip).to(device), torch.from_numpy(moved).to(device)
-        )  # fmt: skip
+def check_images(augment: tuple[str, ...], inputs: Tensor | dict[str, Tensor]) -> None:
+    """Refuse to vary records that are no images, and moves out of the picture."""
+    _, shift = variations_in(augment)
+    found = tuple(inputs.shape[1:]) if isinstance(inputs, Tensor) else list(inputs)
+    if augment and not (isinstance(inputs, Tensor) and inputs.ndim == 4 and shift < min(inputs.shape[2:])):
+        raise ValueError(
+            f"augment varies images (channels, height, width) of more pixels per side than it shifts by ({shift}), and "
+            f"the records have {found}: leave it out"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Variations:
-    """What happens to each record in one epoch."""
+    """What happens to each image in one epoch."""
 
     most: int  # pixels
     flipped: Tensor  # (records,)
     moved: Tensor  # (records, 2): down and to the right
 
+    @classmethod
+    def drawn(cls, augment: tuple[str, ...], seed: int, epoch: int, count: int, device: torch.device) -> "Variations":
+        """Draw the variations of so many records."""
+        flip, shift = variations_in(augment)
+        rng = np.random.default_rng(stream(seed, VARIATIONS, epoch))
+        flipped, moved = rng.random(count) < 0.5, rng.integers(-shift, shift, (count, 2), endpoint=True)
+        return cls(shift, torch.from_numpy(flipped & flip).to(device), torch.from_numpy(moved).to(device))
+
     def of(self, inputs: Tensor, rows: Tensor) -> Tensor:
-        """The images in these rows, varied."""
+        """Vary the images in these rows."""
         varied = torch.where(self.flipped[rows][:, None, None, None], inputs.flip(-1), inputs)
         if not self.most:
             return varied
@@ -139,11 +124,13 @@ class Recipe:
     augment: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, kind in (
-            ("epochs", operator.index), ("batch_size", operator.index), ("lr", float), ("momentum", float),
-            ("weight_decay", float), ("label_smoothing", float), ("augment", several),
-        ):  # fmt: skip
-            object.__setattr__(self, name, kind(getattr(self, name)))  # NumPy's numbers become Python's
+        for name in ("epochs", "batch_size"):
+            object.__setattr__(self, name, operator.index(getattr(self, name)))  # NumPy's numbers become Python's
+        for name in ("lr", "momentum", "weight_decay", "label_smoothing"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        augment: object = self.augment
+        words = (augment,) if isinstance(augment, str) else tuple(self.augment)
+        object.__setattr__(self, "augment", words)
         if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0.0:
             raise ValueError(
                 f"training takes one epoch or more, batches of one record or more and a positive learning rate, "
@@ -157,113 +144,41 @@ class Recipe:
                 "weight_decay is 0 or more, momentum and label_smoothing are from 0 up to, but not including, 1, not "
                 f"weight_decay={self.weight_decay}, momentum={self.momentum}, label_smoothing={self.label_smoothing}"
             )
-        Augmentation.of(self.augment)  # says what is wrong with it
+        variations_in(words)  # says what is wrong with them
 
     @property
     def facts(self) -> dict[str, Any]:
         """What it says, as JSON has it: the first three, and of the others those that are not the defaults."""
-        return dict(self._facts)
-
-    @once
-    def _facts(self) -> dict[str, Any]:
-        said = {part.name: getattr(self, part.name) for part in fields(Recipe)}
-        always = ("epochs", "batch_size", "lr")
-        usual = {part.name: part.default for part in fields(Recipe)}
-        kept = {name: value for name, value in said.items() if name in always or value != usual[name]}
+        said = {part.name: getattr(self, part.name) for part in fields(self)}
+        usual = {part.name: part.default for part in fields(self)[3:]}
+        kept = {name: value for name, value in said.items() if value != usual.get(name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
-    @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> "Recipe":
-        """The recipe that facts were taken from.
 
-        Parameters
-        ----------
-        facts
-            As `facts` gives them.
+def rate_at(recipe: Recipe, step: int, steps: int) -> float:
+    """The learning rate of a step, numbered from 0, of all steps.
 
-        Returns
-        -------
-        Recipe
-            The same recipe again.
+    >>> [rate_at(Recipe(lr=1.0, schedule="linear"), step, 4) for step in range(4)]
+    [1.0, 0.75, 0.5, 0.25]
+    """
+    through = step / steps
+    if recipe.schedule == "cosine":
+        return recipe.lr * 0.5 * (1.0 + math.cos(math.pi * through))
+    return recipe.lr * (1.0 - through) if recipe.schedule == "linear" else recipe.lr
 
-        Raises
-        ------
-        ValueError
-            They are not the facts of a recipe.
-        """
-        found = from_plain(cls, dict(facts))
-        if found.facts != dict(facts):
-            raise ValueError(f"{dict(facts)!r:.80} is no recipe")
-        return found
 
-    def make_optimiser(self, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
-        """The optimiser that moves the weights.
+def batch_sizes(recipe: Recipe, count: int) -> list[int]:
+    """The sizes of an epoch's batches, which sum to `count`.
 
-        Parameters
-        ----------
-        weights
-            The tensors to train, all on one device.
+    The last one may be smaller. A single record left over joins the batch before it, because batch normalisation
+    cannot be trained on one record.
 
-        Returns
-        -------
-        torch.optim.Optimizer
-            With the learning rate `lr`.
-        """
-        if self.optimiser == "sgd":
-            return torch.optim.SGD(weights, lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay)
-        kind = torch.optim.AdamW if self.optimiser == "adamw" else torch.optim.Adam
-        on_cuda = weights[0].device.type == "cuda"
-        return kind(weights, lr=self.lr, weight_decay=self.weight_decay, fused=True, capturable=on_cuda)
-
-    def rate(self, step: int, steps: int) -> float:
-        """The learning rate of a step.
-
-        Parameters
-        ----------
-        step
-            The number of the step, from 0.
-        steps
-            How many there are in all epochs together.
-
-        Returns
-        -------
-        float
-            From `lr` down, as `schedule` says.
-
-        Examples
-        --------
-        >>> [Recipe(lr=1.0, schedule="linear").rate(step, 4) for step in range(4)]
-        [1.0, 0.75, 0.5, 0.25]
-        """
-        through = step / steps
-        if self.schedule == "cosine":
-            return self.lr * 0.5 * (1.0 + math.cos(math.pi * through))
-        return self.lr * (1.0 - through) if self.schedule == "linear" else self.lr
-
-    def batches(self, count: int) -> list[int]:
-        """The sizes of an epoch's batches.
-
-        The last one may be smaller. A single record left over joins the batch before it, because batch normalisation
-        cannot be trained on one record.
-
-        Parameters
-        ----------
-        count
-            How many records there are.
-
-        Returns
-        -------
-        list of int
-            Sizes that sum to `count`.
-
-        Examples
-        --------
-        >>> Recipe(batch_size=4).batches(10), Recipe(batch_size=4).batches(9)
-        ([4, 4, 2], [4, 5])
-        """
-        full, rest = divmod(count, self.batch_size)
-        sizes = [self.batch_size] * full + [rest] * (rest > 0)
-        return [*sizes[:-2], sizes[-2] + 1] if rest == 1 and full else sizes
+    >>> batch_sizes(Recipe(batch_size=4), 10), batch_sizes(Recipe(batch_size=4), 9)
+    ([4, 4, 2], [4, 5])
+    """
+    full, rest = divmod(count, recipe.batch_size)
+    sizes = [recipe.batch_size] * full + [rest] * (rest > 0)
+    return [*sizes[:-2], sizes[-2] + 1] if rest == 1 and full else sizes
 
 
 @dataclass(frozen=True)
@@ -384,7 +299,15 @@ class FusedAdam:
 
 def optimiser_of(recipe: Recipe, weights: Tensor) -> Optimiser:
     """What moves one tensor of weights as the recipe says."""
-    usual = type(recipe).make_optimiser is Recipe.make_optimiser and recipe.optimiser in ("adam", "adamw")
-    if usual and weights.device.type == "cpu":
+    if recipe.optimiser != "sgd" and weights.device.type == "cpu":
         return FusedAdam(weights, recipe.lr, recipe.weight_decay, decoupled=recipe.optimiser == "adamw")
-    return recipe.make_optimiser([weights])
+    return torch_optimiser(recipe, [weights])
+
+
+def torch_optimiser(recipe: Recipe, weights: Sequence[Tensor]) -> torch.optim.Optimizer:
+    """PyTorch's own optimiser of tensors on one device."""
+    if recipe.optimiser == "sgd":
+        return torch.optim.SGD(weights, lr=recipe.lr, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
+    kind = torch.optim.AdamW if recipe.optimiser == "adamw" else torch.optim.Adam
+    on_cuda = weights[0].device.type == "cuda"
+    return kind(weights, lr=recipe.lr, weight_decay=recipe.weight_decay, fused=True, capturable=on_cuda)

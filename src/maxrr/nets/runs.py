@@ -8,7 +8,7 @@ and take any network, also one defined in a notebook. On CUDA this is the way fo
 import math
 import threading
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,8 +24,7 @@ from maxrr.errors import DataError
 from maxrr.nets import stacked
 from maxrr.nets.inputs import Records, call
 from maxrr.nets.probe import with_weights_of
-from maxrr.nets.recipe import Augmentation, Environment, Recipe, Run, optimiser_of
-from maxrr.nets.run_store import RunStore
+from maxrr.nets.recipe import Environment, Recipe, Run, Variations, batch_sizes, check_images, optimiser_of, rate_at
 from maxrr.nets.seeding import DRAWS, Network, begin, drawing, pinned, shuffle
 from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
@@ -42,7 +41,6 @@ class Task:
     recipe: Training
     device: torch.device
     threads: int  # of each run on the CPU
-    runs: RunStore | None  # where finished ones are stored
     rows: Mapping[int, NDArray[np.int64]] | None = None  # what each seed's run sees, in the order of ids; None: all
     tell: bool = True  # warn where runs could not go on side by side, or step together
 
@@ -57,15 +55,12 @@ class Task:
         return {seed: self.recipe.epochs * count for seed, count in seen.items()}
 
     def finish(self, seed: int, network: nn.Module, loss: float, accuracy: float) -> Run:
-        """Return the run of a trained network, as it comes back from a file; with a folder, it is on the disk then."""
+        """Return the run of a trained network, as it comes back from a file."""
         known = math.isfinite(loss) or isinstance(self.recipe, OwnTraining)  # which does not tell
         if not (known and all(weights.isfinite().all() for weights in network.parameters())):
             raise ValueError(f"the run with seed {seed} diverged (loss {loss:g}): try a smaller learning rate")
         kept = with_weights_of(network, begin(self.network, seed), self.dataset.shape, self.dataset.inputs.dtype)
-        run = Run(seed, kept, loss, accuracy, Environment.here(self.device, self.threads))
-        if self.runs is not None:
-            self.runs.add(run)
-        return run
+        return Run(seed, kept, loss, accuracy, Environment.here(self.device, self.threads))
 
 
 @dataclass
@@ -74,7 +69,6 @@ class Tally:
 
     progress: Progress | None
     lengths: Mapping[int, int]  # how many records each run goes through, by its seed
-    stored: Collection[int] = ()  # the seeds of runs that were on the disk before
     through: dict[int, int] = field(default_factory=dict)
     numbers: dict[int, tuple[float, float]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -95,8 +89,7 @@ class Tally:
 
     def show(self) -> None:
         """Call `progress`, with means over the runs in progress, or at the end over all."""
-        total, stored = sum(self.lengths.values()), sum(self.lengths[seed] for seed in self.stored)
-        done = stored + sum(self.through.values())
+        total, done = sum(self.lengths.values()), sum(self.through.values())
         if self.progress is None or done <= self.shown:  # less where memory ran out and a group begins anew
             return
         self.shown = done
@@ -154,25 +147,23 @@ def fit(
     count, device = len(records), records.labels.device
     flat, gradient = flatten(network)
     optimiser = optimiser_of(recipe, flat)
-    augmentation, step = Augmentation.of(recipe.augment), 0
-    if recipe.augment:
-        augmentation.check(records.inputs)
-    steps = recipe.epochs * len(recipe.batches(count))
+    check_images(recipe.augment, records.inputs)
+    sizes, step = batch_sizes(recipe, count), 0
     loss_sum, correct = torch.zeros((), dtype=flat.dtype, device=device), torch.zeros((), device=device)
     last_look = time.monotonic()
     for epoch in range(recipe.epochs):
         order = torch.from_numpy(shuffle(seed, epoch, count)).to(device)
-        varied = augmentation.drawn(seed, epoch, count, device)
+        varied = Variations.drawn(recipe.augment, seed, epoch, count, device) if recipe.augment else None
         loss_sum.zero_(), correct.zero_()
         through = 0
-        for rows in order.split(recipe.batches(count)):
+        for rows in order.split(sizes):
             if stop.is_set():
                 raise Stopped
             inputs, labels = records.batch(rows)
             if varied is not None and isinstance(inputs, Tensor):
                 inputs = varied.of(inputs, rows)
             if recipe.schedule != "constant":
-                optimiser.param_groups[0]["lr"] = recipe.rate(step, steps)
+                optimiser.param_groups[0]["lr"] = rate_at(recipe, step, recipe.epochs * len(sizes))
             gradient.zero_()
             scores = call(network, inputs)
             loss = F.cross_entropy(scores, labels, label_smoothing=recipe.label_smoothing)

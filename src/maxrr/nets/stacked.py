@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from maxrr.nets.inputs import Inputs, Records, arguments
-from maxrr.nets.recipe import Recipe
+from maxrr.nets.recipe import Recipe, batch_sizes, torch_optimiser
 from maxrr.nets.seeding import shuffle
 
 Watcher = Callable[[int, float, float], None]
@@ -50,7 +50,7 @@ class Stack:
         for name, value in networks[0].named_parameters():
             self.weights[name].requires_grad_(value.requires_grad)
         trained = [value for value in self.weights.values() if value.requires_grad]
-        self.optimiser = recipe.make_optimiser(trained)
+        self.optimiser = torch_optimiser(recipe, trained)
         self.label_smoothing = recipe.label_smoothing
         count = len(networks)
         self.loss_sum = torch.zeros(count, dtype=torch.float64, device=device)
@@ -92,7 +92,7 @@ def fit(
     """
     device = stack.loss_sum.device
     count = len(stack.records) if rows is None else rows.shape[1]
-    *full, last = recipe.batches(count)
+    *full, last = batch_sizes(recipe, count)
     steps: list[tuple[Callable[[int], None], Tensor]] = []
     for number, size in ((len(full), recipe.batch_size), (1, last)):
         if number:

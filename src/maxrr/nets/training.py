@@ -1,17 +1,16 @@
 """Training for one seed, or for many.
 
 On a CPU runs go on side by side, one thread each: steps of a small network are too short to be shared between cores.
-On CUDA they all step together. On an engine each worker makes a run of its own, or some that step together. Each
-finished run can be put on the disk at once, and runs that are there already are not repeated.
+On CUDA they all step together. On an engine each worker makes a run of its own, or some that step together.
 """
 
 import copy
-import hashlib
 import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,9 +19,8 @@ from torch import nn
 
 from maxrr.data import Dataset
 from maxrr.data.fields import described, parts_of
-from maxrr.nets.inputs import Inputs, Records, call, chosen_device, device_on, each, records
-from maxrr.nets.recipe import Recipe, Run, optimiser_of
-from maxrr.nets.run_store import RunStore, content_of, kind_of, run_in
+from maxrr.nets.inputs import Inputs, Records, as_array, as_tensor_of, call, chosen_device, device_on, each, records
+from maxrr.nets.recipe import Recipe, Run, batch_sizes, optimiser_of
 from maxrr.nets.runs import Tally, Task, run_in_turn, run_side_by_side, run_together
 from maxrr.nets.seeding import DRAWS, Network, begin, checked, drawing
 from maxrr.nets.stacked import Stack
@@ -35,9 +33,9 @@ TOGETHER = 25  # runs that step together on one graphics processor of a cluster:
 
 
 def train(
-    network: Network, dataset: Dataset, seed: int, *,
-    epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
+    network: Network, dataset: Dataset, seed: int, *, recipe: Training | None = None,
     device: str | torch.device | None = None, threads: int | None = None, progress: Progress | None = None,
+    **settings: Any,
 ) -> Run:  # fmt: skip
     """Train a network.
 
@@ -53,14 +51,16 @@ def train(
         The records to train on.
     seed : int
         Decides the first weights, the shuffles, and what layers such as dropout draw.
-    epochs, batch_size, lr
-        As in `Recipe`: how often training goes through all records, how many each step sees, and the learning rate.
+    recipe : Recipe, optional
+        How the network is trained.
     device : optional
         "cpu" or "cuda"; by default CUDA where PyTorch finds it.
     threads : int, optional
         How many threads to use on the CPU; by default as many as PyTorch is set to.
     progress : optional
         Called with how many records training has gone through, the loss and the accuracy on the training records.
+    **settings
+        Those of a `Recipe`, such as `epochs=5`, in place of one.
 
     Returns
     -------
@@ -81,8 +81,11 @@ def train(
     (0, True)
     """
     count = torch.get_num_threads() if threads is None else threads
-    recipe = Recipe(epochs, batch_size, lr)
-    return train_once(network, dataset, seed, recipe, device=device, threads=count, progress=progress)
+    if count < 1:
+        raise ValueError(f"one thread or more, not {count}")
+    task = Task(network, dataset, recipe or Recipe(**settings), chosen_device(device), count)
+    (run,) = run_all(task, [seed], 1, progress)
+    return run
 
 
 def warm_up(device: str | torch.device | None) -> None:
@@ -92,23 +95,12 @@ def warm_up(device: str | torch.device | None) -> None:
     optimiser_of(Recipe(), weights).step()
 
 
-def train_once(
-    network: Network, dataset: Dataset, seed: int, recipe: Training, *, device: str | torch.device | None,
-    threads: int, progress: Progress | None,
-) -> Run:  # fmt: skip
-    """As `train`, for any recipe, or by a function of the caller's own."""
-    if threads < 1:
-        raise ValueError(f"one thread or more, not {threads}")
-    (run,) = run_all(Task(network, dataset, recipe, chosen_device(device), threads, None), [seed], 1, progress)
-    return run
-
-
 def train_apart(
     network: Network, dataset: Dataset, rows: Mapping[int, NDArray[np.int64]], recipe: Training, *,
     device: str | torch.device | None, threads: int, progress: Progress | None, tell: bool,
     engine: Engine | None = None,
 ) -> Generator[Run]:  # fmt: skip
-    """As `train_once` for several seeds, each of which sees rows of its own alone, in the order of the seeds.
+    """Train a network for several seeds, each of which sees rows of its own alone, in the order of the seeds.
 
     `dataset` is in the order of ids. The bytes are those of training on the records of these rows by themselves: on
     the CPU runs go on side by side, or on the workers of an engine; on CUDA one after the other, here, where bytes
@@ -117,21 +109,18 @@ def train_apart(
     """
     place = chosen_device(device)
     if engine is not None and place.type == "cpu":
-        task = Task(network, dataset, recipe, place, threads, None, rows)
-        yield from run_all(task, list(rows), 1, progress, engine)
+        yield from run_all(Task(network, dataset, recipe, place, threads, rows), list(rows), 1, progress, engine)
         return
     groups = [list(rows)] if place.type == "cpu" else [[seed] for seed in rows]
     for seeds in groups:
-        some = {seed: rows[seed] for seed in seeds}
-        task = Task(network, dataset, recipe, place, threads, None, some, tell)
+        task = Task(network, dataset, recipe, place, threads, {seed: rows[seed] for seed in seeds}, tell)
         yield from run_all(task, seeds, max(1, cores() // threads), progress)
 
 
 def train_many(
-    network: Network, dataset: Dataset, seeds: Iterable[int], *,
-    epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
-    device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
-    folder: str | Path | None = None, progress: Progress | None = None, engine: EngineLike = None,
+    network: Network, dataset: Dataset, seeds: Iterable[int], *, recipe: Training | None = None,
+    device: str | torch.device | None = None, without: Sequence[ArrayLike] | None = None,
+    progress: Progress | None = None, engine: EngineLike = None, **settings: Any,
 ) -> Generator[Run]:  # fmt: skip
     """Train a network once for each seed, in the way of `train`.
 
@@ -144,73 +133,43 @@ def train_many(
         As in `train`.
     seeds : iterable of int
         One run for each, all different.
-    epochs, batch_size, lr, device
+    recipe, device : optional
         As in `train`.
-    workers : int, optional
-        How many runs go on side by side on the CPU; by default one per core. An engine has workers of its own.
     without : sequence of ids, optional
         For each seed the ids of the records that its run must not see, equally many for each seed. The run is the one
         that `dataset.without(ids)` would give. On CUDA, runs without different records can so share their steps.
-    folder : path, optional
-        Where each run is stored as soon as it is finished. Runs that are stored already are not repeated, so that
-        work that was interrupted, or killed, goes on where it stopped.
     progress : optional
         As in `train`, for all runs together.
     engine : optional
         Where the runs are made, as in `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By
-        default on this machine. On the CPU the bytes are the same from every engine, on machines of the same kind.
+        default on this machine, one run per core. On the CPU the bytes are the same from every engine, on machines of
+        the same kind.
+    **settings
+        As in `train`.
 
     Returns
     -------
     iterator of Run
-        One per seed, in the order of the seeds.
+        One per seed, in the order of the seeds, each as soon as it is trained.
 
     Raises
     ------
     ValueError
-        As in `train`; or a seed is given twice, or the folder holds runs of another network, recipe or other records.
+        As in `train`; or a seed is given twice.
     """
-    return train_by(
-        Recipe(epochs, batch_size, lr), network, dataset, seeds, device=device, workers=workers, without=without,
-        folder=folder, progress=progress, engine=engine,
-    )  # fmt: skip
-
-
-def train_by(
-    recipe: Training, network: Network, dataset: Dataset, seeds: Iterable[int], *,
-    device: str | torch.device | None = None, workers: int | None = None, without: Sequence[ArrayLike] | None = None,
-    folder: str | Path | None = None, progress: Progress | None = None, engine: EngineLike = None,
-) -> Generator[Run]:  # fmt: skip
-    """As `train_many`, for any recipe, or by a function of the caller's own."""
     wanted = [checked(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a seed is asked for twice: it would give the same run again")
-    at_once = cores() if workers is None else workers
-    if at_once < 1:
-        raise ValueError(f"one worker or more, not {at_once}")
     chosen = engine_from(engine)
-    if chosen is not None and workers is not None:
-        raise ValueError("an engine has workers of its own: leave out either workers or the engine")
-    place = device_on(chosen, device)
     rows = None if without is None else rows_without(dataset, wanted, without)
-    runs = None
-    if folder is not None and wanted:
-        kind = kind_of(begin(network, 0), dataset, recipe)
-        if rows is not None:
-            kind["without"] = {str(seed): hashlib.sha256(seen.tobytes()).hexdigest() for seed, seen in rows.items()}
-        runs = RunStore(folder, kind)
-    task = Task(network, dataset, recipe, place, 1, runs, rows)
-    return run_all(task, wanted, at_once, progress, chosen)
+    task = Task(network, dataset, recipe or Recipe(**settings), device_on(chosen, device), 1, rows)
+    return run_all(task, wanted, cores(), progress, chosen)
 
 
 def rows_without(
     dataset: Dataset, seeds: Sequence[int], without: Sequence[ArrayLike]
 ) -> dict[int, NDArray[np.int64]]:  # fmt: skip
     """The rows, in the order of ids, that are left for each seed's run."""
-    if len(without) != len(seeds):
-        raise ValueError(
-            f"there are {len(seeds)} seeds, but records to leave out for {len(without)}: one list per seed"
-        )
     ordered = dataset.in_order()
     rows = {
         seed: np.setdiff1d(np.arange(len(ordered)), ordered.rows(ids)) for seed, ids in zip(seeds, without, strict=True)
@@ -224,35 +183,24 @@ def rows_without(
 def run_all(
     task: Task, seeds: Sequence[int], workers: int, progress: Progress | None, engine: Engine | None = None
 ) -> Generator[Run]:  # fmt: skip
-    """The runs in the order of the seeds, those on the disk among them; by so many workers here, or by an engine's."""
-    missing = [seed for seed in seeds if task.runs is None or seed not in task.runs]
-    tally = Tally(progress, task.lengths(seeds), set(seeds) - set(missing))
+    """The runs in the order of the seeds, by so many workers here, or by an engine's."""
+    tally = Tally(progress, task.lengths(seeds))
     tally.show()
-    if not missing:
-        fresh = (run for run in list[Run]())
-    else:
-        fresh = run_missing(task, missing, workers, tally) if engine is None else run_on(engine, task, missing, tally)
-    computed = set(missing)
-    with closing(fresh):  # its threads end when the caller wants no more, and not when it is collected
-        for seed in seeds:
-            if seed in computed:
-                yield next(fresh)
-            else:
-                assert task.runs is not None
-                yield task.runs.get(seed, begin(task.network, seed))
+    if seeds:
+        runs = run_here(task, seeds, workers, tally) if engine is None else run_on(engine, task, seeds, tally)
+        with closing(runs):  # its threads end when the caller wants no more, and not when it is collected
+            yield from runs
 
 
 def run_on(engine: Engine, task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
-    """The runs that are not on the disk yet, made by the workers of an engine, in the order of the seeds."""
-    groups = groups_for(task.device, seeds)
-    with closing(engine.map(run_by_worker, groups, replace(task, runs=None))) as done:
-        for group, contents in zip(groups, done, strict=True):
-            for seed, content in zip(group, contents, strict=True):
-                run = run_in(content, seed, begin(task.network, seed))
-                if task.runs is not None:
-                    task.runs.add(run)
-                tally.finished(run)
-                yield run
+    """The runs in the order of the seeds, made by the workers of an engine."""
+    with closing(engine.map(run_by_worker, groups_for(task.device, seeds), task)) as done:
+        for arrays, run in chain.from_iterable(done):
+            network = begin(task.network, run.seed)
+            kinds = {name: value.dtype for name, value in network.state_dict().items()}
+            network.load_state_dict({name: as_tensor_of(value, kinds[name]) for name, value in arrays.items()})
+            tally.finished(run)
+            yield replace(run, network=network.eval())
 
 
 def groups_for(device: torch.device, seeds: Sequence[int]) -> list[tuple[int, ...]]:
@@ -261,24 +209,26 @@ def groups_for(device: torch.device, seeds: Sequence[int]) -> list[tuple[int, ..
     return [tuple(seeds[first : first + size]) for first in range(0, len(seeds), size)]
 
 
-def run_by_worker(seeds: Sequence[int], task: Task) -> list[bytes]:
+def run_by_worker(seeds: Sequence[int], task: Task) -> list[tuple[dict[str, NDArray[Any]], Run]]:
     """What a worker does for some runs: one, or those that step together on its graphics processor.
 
-    They are sent as they are stored: weights alone, to be put into networks there.
+    Weights are sent as arrays, to be put into networks there.
     """
     rows = None if task.rows is None else {seed: task.rows[seed] for seed in seeds}
-    return [content_of(run) for run in run_all(replace(task, rows=rows), seeds, 1, None)]
+    return [
+        ({name: as_array(value) for name, value in run.network.state_dict().items()}, replace(run, network=nn.Module()))
+        for run in run_all(replace(task, rows=rows), seeds, 1, None)
+    ]
 
 
-def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Generator[Run]:
-    """The runs that are not on the disk yet."""
+def run_here(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Generator[Run]:
+    """The runs in the order of the seeds, made by this process."""
     example = begin(task.network, seeds[0])
     data = records(task.dataset, example, task.device)
     if isinstance(task.recipe, OwnTraining):
         check_network(example, data, task.dataset, min(FEW, task.count))
         return run_in_turn(task, seeds, tally)
-    check_network(example, data, task.dataset, min(task.recipe.batches(task.count)))
-    draws = draws_numbers(example, data)
+    draws = check_network(example, data, task.dataset, min(batch_sizes(task.recipe, task.count)))
     why_not = None
     if draws:
         why_not = "they draw random numbers as they go (dropout), and PyTorch has one source of these for all"
@@ -297,45 +247,48 @@ def run_missing(task: Task, seeds: Sequence[int], workers: int, tally: Tally) ->
 FEW = 2  # records to try with
 
 
-def check_network(network: nn.Module, records: Records, dataset: Dataset, smallest_batch: int) -> None:
-    """Refuse a network that cannot take these records, or cannot tell their classes apart."""
-    trial = copy.deepcopy(network).to(records.labels.device)
+def check_network(network: nn.Module, records: Records, dataset: Dataset, smallest_batch: int) -> bool:
+    """Refuse a network that cannot take these records, or cannot tell their classes apart.
+
+    Returns whether the network draws random numbers as it is trained (dropout).
+    """
     try:
-        with torch.no_grad(), drawing(0, DRAWS):
-            scores = call(trial.eval(), inputs_for(records, FEW))
+        scores, _ = tried(copy.deepcopy(network).eval(), records, FEW)
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
-        raise ValueError(
-            f"the network does not take {kind_of_records(dataset)}: {error}{hint(dataset, error)}"
-        ) from error
+        kind = described(dataset.inputs.dtype, dataset.shape)
+        raise ValueError(f"the network does not take records of {kind}: {error}{hint(dataset, error)}") from error
     classes = len(dataset.class_names)
     found = tuple(scores.shape[1:]) if isinstance(scores, torch.Tensor) else type(scores).__name__
     if not isinstance(scores, torch.Tensor) or scores.ndim != 2 or scores.shape[1] < classes:
         raise ValueError(
             f"the network should give a score for each of the {classes} classes, but gives {found} for a record"
         )
-    trial = copy.deepcopy(network).to(records.labels.device)
     try:
-        with torch.no_grad(), drawing(0, DRAWS):
-            call(trial, inputs_for(records, smallest_batch))
+        return tried(network, records, smallest_batch)[1]
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"the network cannot be trained on {smallest_batch} record(s) at a time: {error}") from error
 
 
-def kind_of_records(dataset: Dataset) -> str:
-    """What the records are like, for a message."""
-    if dataset.inputs.dtype.kind == "f" or dataset.inputs.dtype == np.uint8:
-        return f"records of shape {dataset.shape}"
-    return f"records of {described(dataset.inputs.dtype, dataset.shape)}"
+def tried(network: nn.Module, records: Records, count: int) -> tuple[Any, bool]:
+    """What a copy of the network gives for the first records, and whether it drew random numbers."""
+    device = records.labels.device
+    trial = copy.deepcopy(network).to(device)
+    with torch.no_grad(), drawing(0, DRAWS):
+        before = random_state(device)
+        scores = call(trial, inputs_for(records, count))
+        return scores, not torch.equal(before, random_state(device))
+
+
+def random_state(device: torch.device) -> torch.Tensor:
+    """The state of PyTorch's random numbers, of which a device has one source."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
 def hint(dataset: Dataset, error: Exception) -> str:
     """What may help where a network does not take the records."""
     kinds = [part.dtype for _, part in parts_of(dataset.inputs)]
     if "indices" in str(error):  # of an embedding
-        bytes_ = (
-            "Numbers in uint8 are pixels, and reach a network divided by 255: bring" if np.uint8 in kinds else "Bring"
-        )
-        return f". {bytes_} token ids as int32 or int64; in an .npz file, by the name of the argument, as in X.tokens"
+        return ". Bring token ids as int32 or int64: numbers in uint8 are pixels, and reach a network divided by 255"
     if isinstance(error, RuntimeError) and any(kind.kind in "ib" for kind in kinds):
         return ". Integers and booleans reach a network as they are: convert the numbers of a table to float32"
     return ""
@@ -344,21 +297,6 @@ def hint(dataset: Dataset, error: Exception) -> str:
 def inputs_for(records: Records, count: int) -> Inputs:
     """The first records, as the network reads them."""
     return records.batch(torch.arange(min(count, len(records)), device=records.labels.device))[0]
-
-
-def draws_numbers(network: nn.Module, records: Records) -> bool:
-    """Whether the network draws random numbers as it goes (dropout)."""
-    device = records.labels.device
-    trial = copy.deepcopy(network).to(device)
-    with torch.no_grad(), drawing(0, DRAWS):
-        before = random_state(device)
-        call(trial, inputs_for(records, FEW))
-        return not torch.equal(before, random_state(device))
-
-
-def random_state(device: torch.device) -> torch.Tensor:
-    """The state of PyTorch's random numbers, of which a device has one source."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
 
 
 def why_not_stacked(network: nn.Module, records: Records, recipe: Recipe) -> str | None:

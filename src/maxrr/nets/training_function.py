@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError, TrainingChanged, TrainingMissing
-from maxrr.files import sha256_of
+from maxrr.files import from_plain, sha256_of
+from maxrr.nets.inputs import as_array
 from maxrr.nets.probe import types_and_shapes, with_weights_of
 from maxrr.nets.recipe import Recipe
-from maxrr.nets.run_store import as_array
 from maxrr.nets.seeding import Network, all_drawing, begin, pinned
 
 TrainingFunction = Callable[[nn.Module, Dataset, int, torch.device], nn.Module]
@@ -160,7 +160,10 @@ def training_of(facts: Mapping[str, Any], function: TrainingFunction | None = No
     """The recipe or function that facts tell of. A function is the one that the caller gives, never imported."""
     if "function" in facts:
         return replace(OwnTraining.of(facts), function=function)
-    return Recipe.of(facts)
+    found = from_plain(Recipe, dict(facts))
+    if found.facts != dict(facts):
+        raise ValueError(f"{dict(facts)!r:.80} is no recipe")
+    return found
 
 
 def is_found(function: Any, home: Any, name: str) -> bool:

@@ -59,14 +59,8 @@ class Processes:
             yield from workers.map(function, items, *shared)
 
     @contextmanager
-    def kept(self) -> Iterator[Engine]:
-        """Start all processes at once, and keep them for several maps until the end of the block.
-
-        Yields
-        ------
-        Engine
-            Works as this one.
-        """
+    def _kept(self) -> Iterator[Engine]:
+        """Start all processes at once, and keep them for several maps until the end of the block."""
         with closing(Workers(self.count)) as workers:
             for _ in range(self.count):
                 workers.submit(os.getpid)
@@ -158,14 +152,6 @@ def can_be_sent(thing: Any) -> bool:
     except Exception:  # each kind of thing that cannot be sent says so in its own way
         return False
     return True
-
-
-def comes_back(thing: Any) -> bool:
-    """Whether it can be sent, and is made again where it arrives."""
-    try:
-        return type(ForkingPickler.loads(ForkingPickler.dumps(thing))) is type(thing)
-    except Exception:  # as above
-        return False
 
 
 class Spawn(SpawnContext):

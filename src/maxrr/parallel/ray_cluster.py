@@ -8,7 +8,6 @@ import importlib
 import inspect
 import os
 import platform
-import secrets
 import socket
 import sys
 import threading
@@ -21,13 +20,14 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
 from maxrr.errors import EngineError, OtherVersions, WorkerLostError
 from maxrr.files import from_plain
 from maxrr.parallel.engine import BLAS, Engine, R, Results, Shared, T, cores, in_order, keep_to
-from maxrr.parallel.processes import Processes, comes_back
+from maxrr.parallel.processes import Processes
 
 MISSING = "Ray is not installed here: pip install 'maxrr[ray]', or leave the engine out to work on this machine"
 UNSENDABLE = "something cannot be sent to workers (locks, open files, generators cannot):"
@@ -37,9 +37,6 @@ PATIENCE = 2.0  # seconds for work that is interrupted, to end by itself
 AGAIN = 1.0  # seconds until it is ended by force again
 LONGEST = 30.0  # seconds until the end of workers is believed, whatever the cluster says
 MUST_AGREE = ("maxrr", "torch", "numpy", "scipy", "scikit-learn")  # bytes depend on these
-TOKEN = secrets.token_hex(32)  # of clusters that this process starts: nobody else may use them
-SECRET = ("MAXRR_SIGNING_KEY",)  # what workers have no use for
-ASKS_FOR_TOKEN = threading.Event()  # whether Ray was told about it when it was imported
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,8 @@ class Ray:
     Attributes
     ----------
     address
-        Where the cluster is, as in "ray://host:10001". By default the one that $RAY_ADDRESS names, or else a cluster
-        of this machine alone, which is started for the work and ends with it.
+        Where the cluster is, as in "ray://host:10001". By default the one that this process is connected to, that
+        $RAY_ADDRESS names, or that runs on this machine (`ray start --head`).
     cpus
         How many cores the work on an item takes.
     gpus
@@ -68,8 +65,6 @@ class Ray:
     def __post_init__(self) -> None:
         if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
             raise ValueError(f"an item takes some part of a processor, not cpus={self.cpus}, gpus={self.gpus}")
-        if self.address == "local":
-            raise ValueError("a cluster of this machine is Ray() without an address")
 
     def map(self, function: Callable[[T, *Shared], R], items: Iterable[T], *shared: *Shared) -> Results[R]:
         """Do as `Engine.map`, on the cluster.
@@ -85,14 +80,8 @@ class Ray:
             yield from in_order(sender.send, items, 2 * slots(ray, self))
 
     @contextmanager
-    def kept(self) -> Iterator[Engine]:
-        """Keep the connection, and a cluster of this machine, for several maps until the end of the block.
-
-        Yields
-        ------
-        Engine
-            This one.
-        """
+    def _kept(self) -> Iterator[Engine]:
+        """Keep the connection for several maps until the end of the block."""
         with CONNECTION.open(self):
             yield self
 
@@ -186,7 +175,7 @@ class Connection:
         with self.lock:
             ray = sys.modules.get("ray")
             if ray is None or not ray.is_initialized():
-                ray = connected(engine)
+                ray = connected(engine.address)
                 self.users, self.ours, self.address = 0, True, engine.address
             elif engine.address not in (None, self.address if self.ours else None):
                 raise ValueError(
@@ -240,55 +229,18 @@ def imported() -> Any:
         raise ModuleNotFoundError(MISSING, name="ray") from None
 
 
-def connected(engine: Ray) -> Any:
-    """The module `ray`, after connecting to a cluster or starting one on this machine that takes orders from us alone.
-
-    Ray reads whether it should ask for a token when it is first imported, and gives it to the processes that it starts.
-    """
-    common = {"log_to_driver": False, "logging_level": "warning"}
-    named = engine.address or os.environ.get("RAY_ADDRESS")
-    if named:
-        ray = imported()
-        check_reachable(named)
-        try:
-            ray.init(engine.address, **common)
-        except ConnectionError as error:
-            raise EngineError(f"no Ray cluster answers at {named}: is it running, and reached from here?") from error
-        except Exception as error:  # other versions, another token: Ray has no name for all of it
-            raise EngineError(f"the Ray cluster at {named} cannot be used: {error}") from error
-        return ray
-    with asking_for_a_token():
-        ray = imported()
-        try:
-            ray.init("local", num_cpus=cores(), include_dashboard=False, **common)
-        except Exception as error:  # Ray has no name for what may go wrong here
-            raise EngineError(f"a Ray cluster could not be started on this machine: {error}") from error
-    return ray
-
-
-@contextmanager
-def asking_for_a_token() -> Iterator[None]:
-    """A cluster that is started meanwhile takes no orders without a token that only this process knows."""
-    if "RAY_AUTH_MODE" in os.environ:
-        yield
-        return
-    if sys.modules.get("ray") is not None and not ASKS_FOR_TOKEN.is_set():
-        raise EngineError(
-            "Ray was imported before, so that a cluster started now would take orders from anybody who reaches this "
-            "machine: do not import it, or call ray.init() yourself; or set RAY_AUTH_MODE before Python starts, to "
-            "token with a RAY_AUTH_TOKEN, or to disabled where nobody reaches it"
-        )
-    ASKS_FOR_TOKEN.set()
-    variables = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
-    before = {name: os.environ.pop(name, None) for name in (*variables, *SECRET)}
-    os.environ.update(variables)
+def connected(address: str | None) -> Any:
+    """The module `ray`, after connecting to a cluster: by default the one of $RAY_ADDRESS, or that runs here."""
+    ray = imported()
+    named = address or os.environ.get("RAY_ADDRESS") or "auto"
+    check_reachable(named)
     try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
+        ray.init(named, log_to_driver=False, logging_level="warning")
+    except Exception as error:  # none runs here, other versions, another token: Ray has no name for all of it
+        raise EngineError(
+            f"the Ray cluster at {named} cannot be used: {error}. One of this machine starts by: ray start --head"
+        ) from error
+    return ray
 
 
 def slots(ray: Any, engine: Ray) -> int:
@@ -315,7 +267,7 @@ def named(item: Any) -> str:
 
 LOCAL = "local"
 CHOICES = (
-    "'local', 'ray' for the cluster that $RAY_ADDRESS names or else one of this machine, its address as in "
+    "'local', 'ray' for the cluster that $RAY_ADDRESS names or that runs on this machine, its address as in "
     "'ray://host:10001', or a .toml file with address, cpus and gpus"
 )
 
@@ -351,7 +303,7 @@ def engine_from(said: EngineLike) -> Engine | None:
 def working_on(said: EngineLike) -> Iterator[Engine | None]:
     """Give the engine that `engine_from` finds, whose workers stay for all that is done in the block."""
     engine = engine_from(said)
-    with engine.kept() if isinstance(engine, Processes | Ray) else nullcontext(engine) as kept:
+    with engine._kept() if isinstance(engine, Processes | Ray) else nullcontext(engine) as kept:
         yield kept
 
 
@@ -405,5 +357,9 @@ def settle_in(wanted: dict[str, str], cpus: float) -> None:
 
 
 def sendable(error: Exception) -> Exception:
-    """The error, or one that says the same where it cannot be sent."""
-    return error if comes_back(error) else RuntimeError(f"{type(error).__name__}: {error}")
+    """The error, or one that says the same where it cannot be sent and made again."""
+    try:
+        whole = type(ForkingPickler.loads(ForkingPickler.dumps(error))) is type(error)
+    except Exception:  # each kind of thing that cannot be sent says so in its own way
+        whole = False
+    return error if whole else RuntimeError(f"{type(error).__name__}: {error}")

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from maxrr.progress import Progress
@@ -83,9 +83,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     C : float
         Weight of the losses against ½|w|², from 1e-50 to 1e50. Smaller values give a wider margin and more influential
         samples.
-    unsolved : {"raise", "warn"}
-        What to do about a head that could not be solved: raise a `ConvergenceError` and leave the estimator as it was,
-        or go on with a `ConvergenceWarning`; its certificate then says how far off it can be.
     class_weight : dict, optional
         How much the losses of each class weigh, by its label: positive numbers, and 1 for a class that is not named.
         The weight of a sample's own class counts in every head. Fixed numbers only: weights computed from the samples,
@@ -122,10 +119,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, C: float = 1.0, *, unsolved: str = "raise", class_weight: ClassWeight | None = None, copy_X: bool = True
+        self, C: float = 1.0, *, class_weight: ClassWeight | None = None, copy_X: bool = True
     ) -> None:  # fmt: skip
         self.C = C
-        self.unsolved = unsolved
         self.class_weight = class_weight
         self.copy_X = copy_X
 
@@ -157,7 +153,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ConvergenceError
-            A head could not be solved, unless `unsolved` is "warn".
+            A head could not be solved.
         ValueError
             The samples, labels or weights cannot be used; the message says why.
 
@@ -167,8 +163,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             `class_weight` names a class that no sample has.
         """
         C, class_weight = validation.penalty(self.C), validation.class_weights(self.class_weight)
-        if self.unsolved not in ("raise", "warn"):
-            raise ValueError(f"unsolved must be 'raise' or 'warn', not {self.unsolved!r}")
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
         weights = validation.sample_weights(sample_weight, len(features))
@@ -178,7 +172,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         kept = features if not self.copy_X and validation.can_keep(features) else validation.owned(features, X)
         samples = Samples(kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties)
         found = FittedState(C, class_weight, classes, solve(samples, progress))
-        self._check(found)
+        check_heads(found)
         validate_data(self, X, skip_check_array=True)  # remembers the number and names of the features
         self._state = found
         return self
@@ -204,7 +198,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ConvergenceError
-            A head could not be solved, unless `unsolved` is "warn". Nothing is forgotten then.
+            A head could not be solved. Nothing is forgotten then.
         ValueError
             A row is unknown, repeated or already forgotten, or fewer than two classes would be left.
         """
@@ -238,8 +232,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         left = moved(remaining, fitted.solution, positions)
         found = FittedState(fitted.C, fitted.class_weight, fitted.classes, left)
         after = self._with(found)
-        if not after._has_heads_of(self) or self.unsolved != "raise":  # or they were checked
-            self._check(found)
+        if not after._has_heads_of(self):  # or they were checked
+            check_heads(found)
         return after
 
     def _erase(self, rows: ArrayLike | None = None) -> None:
@@ -282,7 +276,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ConvergenceError
-            A head could not be solved, unless `unsolved` is "warn". Nothing is added then.
+            A head could not be solved. Nothing is added then.
         """
         self._make_writable()
         self._erase()  # what an interrupted request may have left
@@ -324,7 +318,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         changed = np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))])
         added = moved(samples, solution, changed)
         found = replace(fitted, classes=classes, solution=added)
-        self._check(found)
+        check_heads(found)
         return self._with(found)
 
     def decision_function(self, X: Array | ArrayLike) -> Floats:
@@ -547,19 +541,15 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             copies = {name: arrays[name].copy() for name in fixed}
             self._state = self._on(replace(samples, penalties=samples.penalties.copied(), **copies))._state
 
-    def _check(self, found: FittedState) -> None:
-        """Raise or warn about heads that are not solved, and warn about those without weights."""
-        flat = []
-        for head in found.solution.heads:
-            if not head.certificate.solved:
-                message = unsolved_message(head, found)
-                if self.unsolved == "raise":
-                    raise ConvergenceError(message, validation.plain(found.classes[head.positive]))
-                warnings.warn(message, ConvergenceWarning, stacklevel=3)
-            elif not head.w.any():
-                flat.append(head)
-        if flat:
-            warnings.warn(flat_message(flat, found.classes), FlatHeadWarning, stacklevel=3)
+
+def check_heads(found: FittedState) -> None:
+    """Raise an error for a head that is not solved, and warn about those without weights."""
+    for head in found.solution.heads:
+        if not head.certificate.solved:
+            raise ConvergenceError(unsolved_message(head, found), validation.plain(found.classes[head.positive]))
+    flat = [head for head in found.solution.heads if not head.w.any()]
+    if flat:
+        warnings.warn(flat_message(flat, found.classes), FlatHeadWarning, stacklevel=4)
 
 
 def scores_by(fitted: FittedState, features: AnyArray) -> Floats:

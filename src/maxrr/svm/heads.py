@@ -150,7 +150,7 @@ def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
     processes.
     """
     if on_accelerator(samples.X) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
-        return Processes(min(cores(), heads)).kept()
+        return Processes(min(cores(), heads))._kept()
     return nullcontext(Threads() if cores() > 1 else InProcess())
 
 

@@ -28,7 +28,7 @@ from maxrr.nets.naming import with_outputs
 from maxrr.nets.networks import NoNetwork, joined, parts_of
 from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import Network, begin, made
-from maxrr.nets.training import train_apart, train_by, train_once
+from maxrr.nets.training import train, train_apart, train_many
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, cores
 from maxrr.parallel.ray_cluster import EngineLike, working_on
@@ -146,8 +146,8 @@ class Blueprint:
         """
         core = records.select(np.intersect1d(choice.ids, records.ids))
         if self.sharding.count == 1:
-            run = train_once(
-                self.network, numbered(core), self.seed, self.recipe, device=self.device, threads=self.threads,
+            run = train(
+                self.network, numbered(core), self.seed, recipe=self.recipe, device=self.device, threads=self.threads,
                 progress=progress,
             )  # fmt: skip
             return {0: split(run.network)[0]}
@@ -177,7 +177,7 @@ class Blueprint:
         return max(1, min(networks, cores() // self.threads))
 
     def extractors(
-        self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None, progress: Progress | None
+        self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None
     ) -> Generator[nn.Module]:  # fmt: skip
         """Extractors trained on these core records, or on those of one shard, from other seeds than the model's."""
         classes = len(np.unique(core.labels))
@@ -185,7 +185,7 @@ class Blueprint:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)
             return
         network = self.network if self.sharding.count == 1 else with_outputs(self.network, classes, just=True)
-        runs = train_by(self.recipe, network, numbered(core), seeds, device=device, progress=progress)
+        runs = train_many(network, numbered(core), seeds, recipe=self.recipe, device=device)
         with closing(runs):
             for run in runs:
                 yield split(run.network)[0]

@@ -22,7 +22,7 @@ from maxrr.data import Dataset
 from maxrr.data.hashes import framed, identifier_bytes, record_hashes
 from maxrr.errors import Contradiction
 from maxrr.evidence.sparse_tree import Absence, Change, Presence, Tree, key_of, salt_of, value_of
-from maxrr.nets.run_store import as_array
+from maxrr.nets.inputs import as_array
 from maxrr.unlearning.facts import SetAside
 
 Digests = NDArray[np.uint8]

@@ -25,8 +25,8 @@ from maxrr.core.choice import Choice, Words, words_of
 from maxrr.data import Dataset
 from maxrr.errors import OtherRecords, WorkerLostError
 from maxrr.nets.initial_weights import given_weights
+from maxrr.nets.inputs import as_array
 from maxrr.nets.probe import Fingerprint
-from maxrr.nets.run_store import as_array
 from maxrr.nets.training_function import SAME, OwnTraining
 from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.plain_text import Shown
