@@ -16,13 +16,13 @@ def examples(count: int) -> settings:
 
 
 def fewer(count: int) -> int:
-    """One in thirty-two of so many examples."""
-    return count if THOROUGH else max(count // 32, 4)
+    """One in forty-eight of so many examples."""
+    return count if THOROUGH else max(count // 48, 4)
 
 
 def seeds(first: int, count: int) -> range:
-    """An eighth of the cases that follow from a number."""
-    return range(first, first + (count if THOROUGH else max(count // 8, 1)))
+    """A twelfth of the cases that follow from a number."""
+    return range(first, first + (count if THOROUGH else max(count // 12, 1)))
 
 
 def some(few: int, cases: Sequence[T]) -> Sequence[T]:

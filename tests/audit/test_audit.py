@@ -380,8 +380,8 @@ def test_a_plan_does_not_look_at_the_model_and_has_seeds_of_its_own(monkeypatch)
 def test_the_power_to_be_expected_is_that_of_normal_numbers():
     """For many records that are scattered alike: one number for all of them, and one for each."""
     random, records = np.random.default_rng(0), 30
-    for trace, models in ((0.3, 39), (0.5, 39), (0.5, 19), (0.4, 100)):
-        drawn = random.normal(size=(1000, 1 + models, records))
+    for trace, models in some(2, ((0.3, 39), (0.5, 19), (0.5, 39), (0.4, 100))):
+        drawn = random.normal(size=(500, 1 + models, records))
         drawn[:, 0] += trace
         found = np.mean([is_found(scores) for scores in drawn])
         separation = np.median([[values[0] for values in apart(scores)] for scores in drawn], axis=0)

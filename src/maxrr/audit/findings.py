@@ -405,13 +405,13 @@ class Curve:
         mine, theirs = scores[0], scores[1:].ravel()
         drawn = roc(mine, theirs)
         others = [np.delete(scores[1:], number, axis=0).ravel() for number in range(len(scores) - 1)]
-        areas = [auc(roc(row, other)) for row, other in zip(scores[1:], others, strict=True)]
+        areas = [auc(row, other) for row, other in zip(scores[1:], others, strict=True)]
         low, high = np.quantile(areas, [0.025, 0.975])
         shown = np.unique(np.linspace(0, len(drawn.fpr) - 1, POINTS).round().astype(int))
         early = np.searchsorted(drawn.fpr, np.geomspace(1e-4, 1.0, POINTS), side="right") - 1
         shown = np.unique(np.concatenate([shown, early]))
         return cls(
-            auc(drawn), (float(low), float(high)), balanced_accuracy(drawn), tpr_at(drawn, 0.01),
+            auc(mine, theirs), (float(low), float(high)), balanced_accuracy(drawn), tpr_at(drawn, 0.01),
             tpr_at(drawn, 0.001), drawn.fpr[shown].tolist(), drawn.tpr[shown].tolist(),
         )  # fmt: skip
 

@@ -107,8 +107,8 @@ def as_array(value: Tensor) -> NDArray[Any]:
 
 
 def as_tensor_of(array: NDArray[Any], kind: torch.dtype) -> Tensor:
-    """The tensor of this type that `as_array` made the array of."""
-    return torch.from_numpy(array).view(kind)
+    """A tensor of this type with the numbers of an array that `as_array` made."""
+    return torch.tensor(array).view(kind)
 
 
 def tensors(dataset: Dataset, device: str | torch.device = "cpu") -> tuple[Any, Tensor]:
