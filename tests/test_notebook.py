@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sklearn
 
-from maxrr.audit import AuditPlan, AuditReport
+from maxrr.audit import AuditReport
 from maxrr.data import Dataset
 from maxrr.unlearning import Replay
 from maxrr.workspace.status import Status
@@ -39,7 +39,6 @@ def shown():
         "model": model, "plan": plan, "refused": refused,
         "receipt": receipt, "replay": found, "report": report, "finding": report.finding,
         "status": status,
-        "audit plan": AuditPlan({32: 0.5}, {32: 10.0}),
     }  # fmt: skip
     return {name: (thing._repr_html_(), str(thing)) for name, thing in things.items()}, model._fitted.key
 

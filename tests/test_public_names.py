@@ -15,11 +15,9 @@ from maxrr.errors import MaxRRError
 PUBLIC = {
     "maxrr": {"LinearSVM", "MaxRR", "Workspace", "__version__"},
     "maxrr.audit": {
-        "AuditPlan",
         "AuditReport",
         "Finding",
         "audit",
-        "plan_audit",
     },
     "maxrr.core": {
         "Adopted",

@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from maxrr.audit import AuditReport, audit, plan_audit, shadows
+from maxrr.audit import AuditReport, audit
 from maxrr.audit.attacks import ATTACKS, FEATURES, Signals
 from maxrr.audit.auditing import labels_of
-from maxrr.audit.findings import ALL, apart, is_found
-from maxrr.audit.planning import expected_power
+from maxrr.audit.findings import ALL, is_found
 from maxrr.core import HashCore
 from maxrr.data import DataError
-from maxrr.unlearning import MaxRR, blueprint
+from maxrr.unlearning import MaxRR
 from maxrr.unlearning.tombstones import id_hmac
 from tests.audit.problems import (
     CLASSES,
@@ -25,7 +24,6 @@ from tests.audit.problems import (
     asked,
     contents,
     core,
-    fitted,
     shadows_of,
 )  # fmt: skip
 from tests.cases import some
@@ -277,7 +275,6 @@ def test_audits_are_counted_by_receipt_and_only_if_they_end():
         audit(*now, shadows=FEW, progress=interrupt)
     with pytest.raises(DataError):
         audit(now.model, now.receipt, now.forgotten, TRAINING, shadows=FEW)
-    plan_audit(*now, pilot=8)
     assert audit(*now, shadows=FEW).earlier == 0
     assert audit(*other, shadows=FEW).earlier == 0
     assert audit(*other, shadows=FEW).earlier == 1
@@ -355,38 +352,6 @@ def test_features_remember_what_the_head_was_made_to_forget():
     now = asked(WRONG[:6], "overfitted")
     evidence, maker = shadows_of(now, had=8)
     assert is_found(evidence.scores("features", Signals.of(maker.own(now.model), labels_of(maker.case))))
-
-
-def test_a_plan_does_not_look_at_the_model_and_has_seeds_of_its_own(monkeypatch):
-    now, made = asked(CORE_IDS), []
-    train_many = blueprint.train_many
-
-    def counted(network, records, seeds, **settings):
-        made.extend(seeds)
-        return train_many(network, records, seeds, **settings)
-
-    monkeypatch.setattr(blueprint, "train_many", counted)
-    monkeypatch.setattr(MaxRR, "predict_proba", None)
-    plan = plan_audit(*now, pilot=8)
-    assert len(made) == 8
-    used = {seed for purpose in ("with", "without") for seed in shadows.shadow_seeds(fitted().seed, 300, purpose)}
-    assert not used & set(made)
-    assert set(plan.power) == set(plan.seconds) == {32, 64, 100, 164, 256}
-    assert plan.shadows is None or plan.power[plan.shadows] >= 0.9
-    with pytest.raises(ValueError, match="8 models"):
-        plan_audit(*now, pilot=4)
-
-
-def test_the_power_to_be_expected_is_that_of_normal_numbers():
-    """For many records that are scattered alike: one number for all of them, and one for each."""
-    random, records = np.random.default_rng(0), 30
-    for trace, models in some(2, ((0.3, 39), (0.5, 19), (0.5, 39), (0.4, 100))):
-        drawn = random.normal(size=(500, 1 + models, records))
-        drawn[:, 0] += trace
-        found = np.mean([is_found(scores) for scores in drawn])
-        separation = np.median([[values[0] for values in apart(scores)] for scores in drawn], axis=0)
-        assert expected_power(tuple(separation), models) == pytest.approx(found, abs=0.08)
-    assert expected_power((9.0, 9.0), 18) == 0.0
 
 
 def test_records_with_several_inputs():

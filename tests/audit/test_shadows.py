@@ -49,15 +49,14 @@ def test_seeds_are_their_own_and_more_of_them_begin_with_the_same():
 
 @pytest.mark.parametrize("ids", [CORE_IDS, OTHER_IDS], ids=["core", "not"])
 def test_no_model_has_a_twin(ids):
-    """With and without the records, in an audit or in its pilot: no two shadow models share a seed."""
+    """With and without the records: no two shadow models share a seed."""
     case = make_case(*asked(ids))
     seeds = [
         seed
-        for pilot in ("", "pilot ")
-        for _, some in shadow_models(case, *with_and_without(100), pilot)
+        for _, some in shadow_models(case, *with_and_without(100))
         for seed in some
     ]  # fmt: skip
-    assert len({SEED, *seeds}) == 1 + 200
+    assert len({SEED, *seeds}) == 1 + 100
 
 
 @pytest.mark.parametrize(

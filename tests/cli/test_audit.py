@@ -288,30 +288,8 @@ def test_the_report_of_another_audit_is_not_written_over(shell: Shell, answered:
     assert "audit-1.html is there already, and is not of an earlier audit of this receipt" in said.err
 
 
-@pytest.mark.parametrize("plan", [(), ("--plan",)])
-def test_too_few_models_are_refused_before_any_work(shell: Shell, answered: Path, plan: tuple[str, ...]) -> None:
-    assert shell("audit", answered, 1, "--shadows", "3", *plan, code=2).out == ""
-
-
-def test_how_many_models_it_takes(
-    shell: Shell, answered: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is audited, so nothing is written."""
-    plan_audit, planned = maxrr.audit.plan_audit, []
-
-    def once(*arguments: Any, **options: Any) -> Any:
-        if not planned:
-            planned.append(plan_audit(*arguments, **options))
-        return planned[0]
-
-    monkeypatch.setattr(maxrr.audit, "plan_audit", once)
-    shown = shell("audit", answered, 1, "--plan")
-    assert "power to be expected" in shown.out
-    assert "models: 24/24" in shown.err
-    found = shell("audit", answered, 1, "--plan", "--json").json
-    assert list(found["power"]) == list(found["seconds"]) == ["32", "64", "100", "164", "256"]
-    assert not list(Path.cwd().iterdir())
-    assert not list(temporary.iterdir())
+def test_too_few_models_are_refused_before_any_work(shell: Shell, answered: Path) -> None:
+    assert shell("audit", answered, 1, "--shadows", "3", code=2).out == ""
 
 
 @pytest.mark.usefixtures("heard")

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from maxrr.audit import audit, plan_audit
+from maxrr.audit import audit
 from maxrr.audit import auditing as auditing_module
 from maxrr.audit.case import make_case
 from maxrr.audit.shadows import Maker, Shadows, shadow_models, with_and_without
-from maxrr.parallel import Ray
 from maxrr.parallel.engine import InProcess
 from tests.audit.problems import FEW, TRAINING, asked, contents, core
 from tests.cluster.test_training import Watched
@@ -51,12 +50,6 @@ def test_has_the_findings_of_this_machine(engine, tmp_path, not_deleted, ids, ki
     there = audit(*now, shadows=FEW, device="cpu", folder=tmp_path / "there", engine=engine)
     assert contents(here) == contents(there)
     assert files(tmp_path / "here") == files(tmp_path / "there") != {}
-
-
-def test_a_plan():
-    now = asked(CORE_IDS)
-    here, there = (plan_audit(*now, pilot=8, device="cpu", engine=one) for one in (None, Ray()))
-    assert here.power == there.power
 
 
 @pytest.mark.parametrize("engine", ["ray"], indirect=True)

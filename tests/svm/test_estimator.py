@@ -198,13 +198,6 @@ def test_no_samples_have_no_scores(problem):
     assert LinearSVM().fit(X, Y)._scores_of(np.empty(0, dtype=int)).shape == (0,)
 
 
-def test_whoever_asks_for_probabilities_is_told_where_they_are(problem):
-    model = problem.fit()
-    assert not hasattr(model, "predict_proba")
-    with pytest.raises(AttributeError, match=r"fit_platt\(model\.decision_function\(X\), y, model\.classes_\)"):
-        model.predict_proba(problem.X)
-
-
 def test_a_clone_knows_nothing(problem):
     model = problem.fit()
     with pytest.raises(NotFittedError):

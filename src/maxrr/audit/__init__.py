@@ -2,6 +2,5 @@
 
 from maxrr.audit.auditing import audit
 from maxrr.audit.findings import AuditReport, Finding
-from maxrr.audit.planning import AuditPlan, plan_audit
 
-__all__ = ["AuditPlan", "AuditReport", "Finding", "audit", "plan_audit"]
+__all__ = ["AuditReport", "Finding", "audit"]

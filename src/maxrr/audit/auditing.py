@@ -56,7 +56,7 @@ def audit(
         Records that no model saw: all that were set aside at `fit`. Others are a caveat on the finding.
     shadows : int
         How many shadow models to train, 8 or more: two fifths with the records, the others without. More find smaller
-        traces. Choose the number before you see a result (`plan_audit`).
+        traces. Choose the number before you see a result.
     device : optional
         Where networks are trained, as in `maxrr.nets.train`.
     folder : optional

@@ -43,7 +43,7 @@ Wanted = tuple[tuple[str, ...], Sequence[int]]  # kinds of models, and the seeds
 LEAST, HALF = 8, 4  # shadow models, and of them with the records
 SHARE = 0.39  # of them have the records: of 64 these are 25, and among 39 others a p of 0.05 is two ranks of forty
 SHADOWS = 11  # the stream below the model's seed that gives those of shadow models
-PURPOSES = ("with", "without", "pilot with", "pilot without")
+PURPOSES = ("with", "without")
 
 
 def with_and_without(shadows: int) -> tuple[int, int]:
@@ -68,12 +68,12 @@ def shadow_seeds(seed: int, count: int, purpose: str = "without") -> list[int]:
     return numbers
 
 
-def shadow_models(case: Case, with_records: int, retrained: int, pilot: str = "") -> list[Wanted]:
-    """So many models of each kind; a "pilot " has seeds of its own."""
+def shadow_models(case: Case, with_records: int, retrained: int) -> list[Wanted]:
+    """So many models of each kind."""
     seed = case.fitted.blueprint.seed
     return [
-        ((BEFORE, KEPT) if case.touches_core else (BEFORE,), shadow_seeds(seed, with_records, f"{pilot}with")),
-        ((RETRAINED,), shadow_seeds(seed, retrained, f"{pilot}without")),
+        ((BEFORE, KEPT) if case.touches_core else (BEFORE,), shadow_seeds(seed, with_records, "with")),
+        ((RETRAINED,), shadow_seeds(seed, retrained, "without")),
     ]
 
 

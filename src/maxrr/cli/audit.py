@@ -21,7 +21,7 @@ from maxrr.cli.workspaces import check_code, opened, reading_in, sides
 from maxrr.errors import UnsafeMode
 
 if TYPE_CHECKING:
-    from maxrr.audit import AuditPlan, AuditReport, Finding
+    from maxrr.audit import AuditReport, Finding
     from maxrr.data import Dataset
     from maxrr.unlearning import Receipt
     from maxrr.workspace import Workspace
@@ -41,11 +41,8 @@ def audit(
         Option(help="Where the forgotten records are, with their ids, if the workspace's source has them no longer."),
     ] = None,
     shadows: Annotated[
-        int, Option(min=8, help="How many models to train. More find smaller traces; choose beforehand, with --plan.")
+        int, Option(min=8, help="How many models to train. More find smaller traces; choose beforehand.")
     ] = 64,
-    plan: Annotated[
-        bool, Option("--plan", help="Train a pilot of 24 models, say how many --shadows it takes, and end.")
-    ] = False,
     test: Annotated[
         str | None,
         Option(help="Records that no model saw. If not given, those of the source that were set aside for testing."),
@@ -72,12 +69,11 @@ def audit(
 
     Examples:
 
-        maxrr audit ws/ 2 --plan
+        maxrr audit ws/ 2
         maxrr audit ws/ 2 --forgotten leaving.npz --shadows 128
         maxrr audit audit-2.json --page
     """
     from maxrr.audit import audit as audit_
-    from maxrr.audit import plan_audit
     from maxrr.parallel.ray_cluster import engine_from
 
     if out is not None and out.suffix != ".html":
@@ -92,18 +88,12 @@ def audit(
         check_code(found, training=True)
         handed, model = receipt_of(found, receipt).receipt, found.model
         target = out or Path(f"audit-{handed.number}.html")
-        if not plan:
-            check_free(target, handed, model.model_hash_)
+        check_free(target, handed, model.model_hash_)
         training, held_out = sides(found, source)
         gone = forgotten_records(found, handed, training, forgotten)
         unseen = model.kind_.with_classes(held_out if test is None else everything_in(found, test))
         if not len(unseen):
             raise Stop(FAILED, "the source has no test records, and an audit needs some: bring them by --test")
-        if plan:
-            tell_plan(
-                plan_audit(model, handed, gone, unseen, device=device, progress=show.report, engine=workers), json
-            )
-            return
         try:
             result = audit_(
                 model, handed, gone, unseen, shadows=shadows, device=device, folder=scratch(),
@@ -171,27 +161,6 @@ def scratch() -> Path:
 
 
 # What is told and written
-
-
-def tell_plan(found: AuditPlan, json: bool) -> None:
-    """How many shadow models it takes."""
-    from dataclasses import asdict
-
-    from maxrr.report.words import duration
-
-    if json:
-        show.json(asdict(found) | {"shadows": found.shadows})
-        return
-    rows = [(str(number), duration(found.seconds[number]), f"{power:.0%}") for number, power in found.power.items()]
-    columns = ("shadow models", "takes about", "power to be expected")
-    show.table(columns, rows, numbers=columns, caption="How often an audit finds a model that kept the records.")
-    if found.shadows is None:
-        show.say(
-            "This pilot promises enough power of none of these numbers: the records leave little behind, or it takes "
-            "more models than the pilot has to see it. Where the guarantee is exact, replay the receipt instead."
-        )
-    else:
-        show.say(f"Audit with --shadows {found.shadows}. The audited model was not looked at.")
 
 
 def exit_code(finding: Finding) -> int:

@@ -3,7 +3,7 @@
 import copy
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,18 +156,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             A head could not be solved.
         ValueError
             The samples, labels or weights cannot be used; the message says why.
-
-        Warns
-        -----
-        UserWarning
-            `class_weight` names a class that no sample has.
         """
         C, class_weight = validation.penalty(self.C), validation.class_weights(self.class_weight)
         features = validation.features(X, self)
         labels = validation.labels(y, len(features), self)
         weights = validation.sample_weights(sample_weight, len(features))
         classes, codes = validation.classes(labels, weights)
-        warn_of_strangers(class_weight, classes)
         penalties = weigh(C, class_weight, labels.tolist(), weights)
         kept = features if not self.copy_X and validation.can_keep(features) else validation.owned(features, X)
         samples = Samples(kept, *validation.sizes(kept), codes, np.ones(len(labels), dtype=bool), penalties)
@@ -356,14 +350,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             chosen_by(scores_by(fitted, features[first : first + step])) for first in range(0, len(features), step)
         ]
         return np.asarray(fitted.present[np.concatenate(codes)])
-
-    @property
-    def predict_proba(self) -> NoReturn:
-        """There is none, as `hasattr` says: probabilities are fitted to scores, by `maxrr.svm.fit_platt`."""
-        raise AttributeError(
-            f"{type(self).__name__} has scores, not probabilities. Fit these to scores of samples with labels y: "
-            "maxrr.svm.fit_platt(model.decision_function(X), y, model.classes_).probabilities(scores)"
-        )
 
     # What a fitted model shows
 
@@ -590,18 +576,6 @@ def unsolved_message(head: Head, found: FittedState) -> str:
         f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the "
         "features to about 1; if they are, leave out columns that are combinations of others up to rounding"
     )
-
-
-def warn_of_strangers(class_weight: dict[Any, float] | None, classes: NDArray[Any]) -> None:
-    """Say so where a weight is given for a class that nobody has, as a typing error would."""
-    known = set(classes.tolist())
-    strangers = [label for label in class_weight or () if label not in known]
-    if strangers:
-        warnings.warn(
-            f"class_weight names {', '.join(repr(validation.plain(label)) for label in strangers)}, but no sample is "
-            f"of that class: those here are {', '.join(map(repr, classes.tolist()))}",
-            stacklevel=3,
-        )
 
 
 def check_two(left: NDArray[Any]) -> None:
