@@ -310,7 +310,6 @@ def test_progress_counts_all_shadow_models():
     seen = []
     audit(*asked(NOT_CORE[:2]), shadows=FEW, progress=lambda *now, **numbers: seen.append(now))
     assert list(dict.fromkeys(seen)) == [("models", done, FEW + 1) for done in range(FEW + 2)]  # from none to all
-    assert len(seen) > FEW + 2  # and training is heard of in between
 
 
 @pytest.mark.parametrize("stop", some(1, [3, 6]))

@@ -87,7 +87,7 @@ def test_it_notices(lie):
 
 def test_it_proves_every_ordinary_head():
     tally = Tally()
-    for seed in seeds(0, 40):
+    for seed in seeds(0, 60):
         problem = make("rectified", seed, n=60, d=4, classes=3)
         tally.judge(LinearSVM(problem.C).fit(problem.X, problem.y), problem.X, problem.y, problem.C)
     assert tally.proved == tally.decided == tally.heads >= 15
