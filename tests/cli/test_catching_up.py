@@ -65,7 +65,7 @@ def test_every_command_that_would_go_on_refuses(shell: Shell, restored: Path, tm
         ("refit", restored),
         ("fit", "digits", "--out", restored, "--core", "hash:0.4"),
         ("export", restored, tmp_path / "model.onnx"),
-        ("export", restored, tmp_path / "model", "--form", "torch"),
+        ("export", restored, tmp_path / "model"),
         ("revocations", restored, "--out", tmp_path / "revoked.json"),
         ("bundle", restored, f"{tmp_path}/bundle/"),
     ):

@@ -18,7 +18,6 @@ def test_embeddings_in_the_shell(tmp_path):
     shell, ws = Shell(), tmp_path / "ws"
     source = tmp_path / "x.npy"
     shell("data", "prepare", source, "--meta", tmp_path / "people.csv", "--label", "topic", "--subject", "author")
-    assert "records" in shell("data", "describe", source).out
     fitted = shell("fit", source, "--out", ws, "--json").json
     assert fitted["accuracy"] > 0.8
     training, _ = load(source)

@@ -23,7 +23,7 @@ COMMANDS: dict[str, Callable[[Path, Path], tuple[object, ...]]] = {
     "predict": lambda ws, file: ("predict", ws, file),
     "replace": lambda ws, file: ("replace", ws, "v1", file, "--yes"),
     "key": lambda ws, file: ("fit", "digits", "--core", f"hash:0.3:{file}", "--out", file.parent / "ws"),
-    "source": lambda ws, file: ("data", "describe", file),
+    "source": lambda ws, file: ("data", "prepare", file),
 }
 
 
@@ -130,8 +130,8 @@ def test_classes_and_file_names_are_only_read(shell: Shell, tmp_path: Path) -> N
     steering = "\x1b[31mred\u202e"
     table = tmp_path / f"{steering}.csv"
     table.write_text("\n".join(["id,label,x", *(f"{row},{'ab'[row % 2]}{steering},{row}" for row in range(40))]))
-    shown = shell("data", "describe", table)
-    missing = shell("data", "describe", f"{table}.npz", code=1)
+    shown = shell("data", "prepare", table)
+    missing = shell("data", "prepare", f"{table}.npz", code=1)
     for text in (shown.out, missing.err):
         assert "\\x1b[31mred\\u202e" in text
         assert not set(text) & {"\x1b", "\u202e"}

@@ -26,6 +26,7 @@ from tests.cli.shell import Shell, copy_and_unlearn, receipt_file
 from tests.cli.test_audit import GONE, audited  # noqa: F401
 from tests.cli.test_replay import replayed
 from tests.cli.tree import LEAVES
+from tests.unlearning.problems import table
 
 Words = Callable[[Path, Path], tuple[object, ...]]
 
@@ -47,7 +48,7 @@ OUTPUTS = {
     "bundle place": Output(lambda made, out: ("bundle", made / "ws", out), ("model.bundle",)),
     "audit out": Output(lambda made, out: ("audit", made / "ws", 1, "--out", out), name="out.html"),
     "export place": Output(lambda made, out: ("export", made / "ws", out), ("model.onnx",), "out.onnx"),
-    "export folder": Output(lambda made, out: ("export", made / "ws", out, "--form", "torch")),
+    "export folder": Output(lambda made, out: ("export", made / "features", out)),
     "revocations out": Output(lambda made, out: ("revocations", made / "ws", "--out", out), ("revoked.json",)),
     "demo out": Output(lambda made, out: ("demo", "--out", out.parent), ("demo.html",), "report.html"),
     "receipt show out": Output(lambda made, out: ("receipt", "show", made / "ws", 1, "--out", out), ("receipt.json",)),
@@ -128,7 +129,8 @@ def made(
     (folder / "empty").touch()
     shell("revocations", ws, "--out", folder / "revoked.json")
     shell("bundle", ws, folder / "model.bundle")
-    shell("export", ws, folder / "export", "--form", "torch")
+    with Workspace.create(folder / "features", MaxRR.on_features(), table()) as features:
+        serving.export(features, folder / "export")
     shell("key", "show", folder / "key.pem", "--out", folder / "operator.pub")
     for name in ("alice.html", "alice.json"):
         shell("receipt", "for", ws, 1, "--id", GONE[0], "--out", folder / name)
@@ -224,7 +226,7 @@ def written_again(monkeypatch: pytest.MonkeyPatch, made: Path) -> None:
 
     def export_onnx(_: object, path: Path, **__: object) -> serving.Exported:
         path.write_bytes(b"\x08 new " + MODEL_HASH.encode())
-        return serving.Exported(path, 1, "onnx", 1, "0" * 64, "0" * 32, 1, 0.0, 0.0)
+        return serving.Exported(path, 1, "onnx", "0" * 64, "0" * 32, 0.0)
 
     monkeypatch.setattr(serving, "export_onnx", export_onnx)
 

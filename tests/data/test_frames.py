@@ -89,8 +89,9 @@ def test_floats_are_the_same_categories_in_a_file_of_text(tmp_path, cells):
     assert expected.argmax(axis=1).tolist() == ([0, 5, 1, 4] if cells[0] == 1 else [2, 5, 1, 3])
 
 
-def test_chosen_columns_and_no_labels():
-    records = from_frame(pl.DataFrame(COLUMNS), label=None, id="visit", subject=None, columns=["counts", "visits"])
+def test_no_labels():
+    table = pl.DataFrame(COLUMNS).select("visit", "counts", "visits")
+    records = from_frame(table, label=None, id="visit", subject=None)
     assert records.columns == ("counts", "visits")
     assert records.class_names == ("unknown",)
     assert records.subjects is None
@@ -118,13 +119,10 @@ BAD = {
     "no id": (SMALL | {"id": ["a", None]}, {}, "record ids must be there for every record, and row 1"),
     "no class": (SMALL | {"label": ["a", None]}, {}, "labels must be there for every record, and row 1"),
     "no such column": (SMALL, {"label": "ill"}, "has no column 'ill'"),
-    "no such input": (SMALL, {"columns": ["y"]}, "has no column 'y'"),
-    "an input that is the id": (SMALL, {"columns": ["x", "id"]}, "'id' cannot be an input: it is the label, id,"),
-    "an input that is the class": (SMALL, {"columns": ["label"]}, "'label' cannot be an input"),
     "no weight": (SMALL | {"w": [1.0, None]}, {"weight": "w"}, "record 'b' has the weight nan"),
     "a number that no float holds": (SMALL | {"x": HUGE}, {}, "column 'x': -inf is not a finite number in float32"),
     "a weight that no float holds": (SMALL | {"w": HUGE}, {"weight": "w"}, "record 'b' has the weight -inf"),
-    "no ids": ({"label": [0, 1], "x": [1.0, 2.0]}, {}, r"reset_index\(\) makes a column of it"),
+    "no ids": ({"label": [0, 1], "x": [1.0, 2.0]}, {}, "ids_from"),
     "no records": ({"id": [], "label": [], "x": []}, {}, "has no records"),
 }
 

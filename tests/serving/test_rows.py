@@ -91,7 +91,7 @@ def test_rows_that_no_table_of_the_model_has(folder, given, words):
 
 
 def test_plain_columns_need_no_encoding(tmp_path):
-    records = from_frame(pd.DataFrame(ROWS), columns=["visits"])
+    records = from_frame(pd.DataFrame(ROWS)[["id", "label", "visits"]])
     export(MaxRR.on_features().fit(records), tmp_path / "model")
     assert json.loads((tmp_path / "model" / "model.json").read_text())["encoding"] is None
     served = load(tmp_path / "model")
@@ -106,26 +106,6 @@ def test_a_workspace_that_knows_its_encoding_exports_it(tmp_path):
     names = np.array(RECORDS.class_names)
     served = load(tmp_path / "model")
     assert served.predict(ASKED).tolist() == (names[expected] if expected.dtype.kind == "i" else expected).tolist()
-
-
-def test_a_workspace_that_knows_its_encoding_refuses_another(tmp_path):
-    model, source = MaxRR.on_features(), {"reading": Reading(encoding=ENCODING).to_toml()}
-    other = Encoding(ENCODING.rules | {"age": Number(fill=2.0, indicator=True, width=3.0)})  # of the same columns
-    with Workspace.create(tmp_path / "ws", model, RECORDS, source=source) as workspace:
-        with pytest.raises(ValueError, match="another one than the workspace was fitted with"):
-            export(workspace, tmp_path / "model", encoding=other)
-        export(workspace, tmp_path / "model", encoding=ENCODING)
-
-
-def test_an_export_of_encoded_columns_without_the_encoding_says_so(tmp_path):
-    with pytest.warns(UserWarning, match="has no encoding, and takes inputs such as 'age is missing' as they are"):
-        export(MaxRR.on_features().fit(RECORDS), tmp_path / "model")
-
-
-@pytest.mark.parametrize("given", ["enc.json", {"age": {"fill": 2.0}}])
-def test_an_encoding_that_is_none_is_named(given, tmp_path):
-    with pytest.raises(TypeError, match=r"encoding is a maxrr\.data\.Encoding.* not "):
-        export(MaxRR.on_features().fit(RECORDS), tmp_path / "model", encoding=given)
 
 
 def test_a_path_is_no_model(tmp_path):

@@ -91,8 +91,8 @@ app.add_typer(
 )
 app.add_typer(
     group(
-        "Data sets: how a source is read, what is in it, and those known by name.",
-        {"prepare": data.prepare, "describe": data.describe, "get": data.get},
+        "Data sets: how a source is read, and those known by name.",
+        {"prepare": data.prepare, "get": data.get},
     ),
     name="data",
 )

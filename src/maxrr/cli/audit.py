@@ -5,8 +5,6 @@ from __future__ import annotations
 import json as json_
 import os
 import shutil
-import stat
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +16,6 @@ from maxrr.cli.options import Device, EngineName, Json, Source
 from maxrr.cli.receipt import Named, receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import check_code, opened, reading_in, sides
-from maxrr.errors import UnsafeMode
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
@@ -154,16 +151,12 @@ def everything_in(workspace: Workspace, source: str) -> Dataset:
 
 
 def scratch() -> Path:
-    """A folder of the user's own for what shadow models say, from where an interrupted audit goes on.
+    """A folder in the user's cache for what shadow models say, from where an interrupted audit goes on.
 
     It holds probabilities, neither records nor networks. What an audit left behind that nobody went on with is deleted.
     """
-    windows = os.name == "nt"  # where the temporary folder is the user's own
-    folder = Path(tempfile.gettempdir()) / ("maxrr-audit" if windows else f"maxrr-audit-{os.getuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not windows and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077 or folder.is_symlink()):
-        raise UnsafeMode(f"{folder} can be read by others, and probabilities would be written there: remove it")
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maxrr" / "audits"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for left in folder.iterdir():
         if time.time() - left.stat().st_mtime > A_DAY:
             shutil.rmtree(left, ignore_errors=True)

@@ -24,7 +24,6 @@ from maxrr.cli.workspaces import (
     named_network,
     noted,
     opened,
-    people_are_apart,
     sides,
     training_function,
 )
@@ -178,7 +177,6 @@ def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
             started = perf_counter()
             with ending.work(workspace, UNDONE, fitted):
                 training, test = sides(found, source)
-                tell_tested_people(found, training, test)
                 found.model.refit(progress=show.report)
             ending.unfinished = found.unfinished
             accuracy = found.model.score(test) if len(test) else None
@@ -304,24 +302,9 @@ def added_and_not_in(training: Dataset, workspace: Workspace) -> str:
     )
 
 
-def tell_tested_people(workspace: Workspace, training: Dataset, test: Dataset) -> None:
-    """That records about people on the side of testing were added, where the source has people on one side each."""
-    import numpy as np
-
-    if not people_are_apart(workspace.source) or training.subjects is None or test.subjects is None:
-        return
-    both = np.intersect1d(training.subjects[np.isin(training.ids, workspace.model.ids_of())], test.subjects)
-    if len(both):
-        who = "1 person" if len(both) == 1 else f"{len(both):,} people"
-        show.warning(
-            f"records about {who} were added whose other records are for testing: the model learns from them, so that "
-            "the accuracy is not of strangers alone"
-        )
-
-
 def tell_columns(table: Dataset, json: bool) -> None:
     """Which columns of a table became inputs, and what may be wrong with these."""
-    from maxrr.data.description import doubts
+    from maxrr.data.doubts import doubts
 
     names = table.columns
     if names is None:

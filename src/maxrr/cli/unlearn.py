@@ -42,16 +42,11 @@ def plan(
     """
     requests.check_one_kind(ids, ids_file, subject)
     with opened(workspace, read_only=True) as found:
-        request, tested = requests.without_tests(found, requests.request_of(found, ids, ids_file, subject))
-        plan = None if request is None else found.model.plan(**request, core_policy=str(policy))
-    if plan is None:
-        requests.tell_tests(tested, alone=True, json=json)
-        return
+        plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=str(policy))
     if json:
-        show.json(requests.as_json(plan) | ({"test_records": tested} if subject else {}))
+        show.json(requests.as_json(plan))
     else:
         requests.tell(plan)
-        requests.tell_tests(tested)
     if plan.refusal:
         raise Stop(REFUSED)
 
@@ -98,17 +93,12 @@ def unlearn(
     requests.check_one_kind(ids, ids_file, subject)
     with outcome.told() as ending:
         with opened(workspace, moved=source) as found:
-            request, tested = requests.without_tests(found, requests.request_of(found, ids, ids_file, subject), source)
-            if request is None:
-                requests.tell_tests(tested, alone=True, json=json)
-                return
-            plan = found.model.plan(**request, core_policy=str(policy))
+            plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=str(policy))
             if plan.action.fits_anew and not plan.refusal:
                 check_code(found, training=bool(plan.trains))
             requests.confirm(plan, "Forget these records for good?", yes=yes, json=json)
             done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
         outcome.tell(done, json=json)
-        requests.tell_tests(tested)
 
 
 def replace(

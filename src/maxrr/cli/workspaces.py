@@ -14,10 +14,13 @@ from maxrr.cli.options import NETWORK, TRAIN
 from maxrr.cli.run import FAILED, Stop
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from maxrr.data import Dataset
     from maxrr.data.reading import Reading
     from maxrr.nets.naming import NamedNetwork
     from maxrr.nets.training_function import TrainingFunction
+    from maxrr.unlearning.record_kind import RecordKind
     from maxrr.workspace import Workspace
 
 WAIT = 5.0  # seconds, while another process works in the workspace
@@ -33,7 +36,7 @@ def opened(
     Raw records are read if the work needs them, from where they have moved, or by `records`. The user's own network and
     training function are those that the environment names. An older copy is only to be read, or to be made up for.
     """
-    from maxrr.workspace import Commit, WorkspaceError, overview
+    from maxrr.workspace import Commit, overview
 
     last = Commit.last(folder)
     if last is None:
@@ -45,17 +48,10 @@ def opened(
     with importing_from_here(network, train):
         made = None if network is None or last is None else named_network(network, last.shape, len(last.classes))
         way = None if train is None else training_function(train)
-        try:
-            workspace = Workspace.open(
-                folder, records=records or (lambda: sides(workspace, moved)[0]), network=made, train=way,
-                signing_key=None if read_only else find_key(),
-                read_only=read_only, wait=WAIT,
-            )  # fmt: skip
-        except WorkspaceError as error:
-            for variable, given, about in (NETWORK, network, "network"), (TRAIN, train, "without train"):
-                if given is not None and about in str(error):
-                    raise WorkspaceError(f"{error} ({variable} is set)") from None
-            raise
+        workspace = Workspace.open(
+            folder, records=records or (lambda: sides(workspace, moved)[0]), network=made, train=way,
+            signing_key=None if read_only else find_key(), read_only=read_only, wait=WAIT,
+        )  # fmt: skip
         with workspace:
             if not (read_only or may_be_older):
                 workspace.check_newest()
@@ -133,12 +129,6 @@ def reading_in(notes: Mapping[str, str]) -> Reading:
     return Reading.from_toml(notes.get("reading", ""))
 
 
-def people_are_apart(notes: Mapping[str, str]) -> bool:
-    """Whether nobody has records both for training and for testing: where we have split a table by the person."""
-    table = Path(notes.get("source", "")).suffix in (".csv", ".parquet", ".npy")
-    return table and reading_in(notes).split_by == "subject"
-
-
 def noted(source: str, reading: Reading) -> dict[str, Any]:
     """What a workspace keeps of a source, as `maxrr.data.load` takes it: where it is, wherever later commands run, and
     how it is read.
@@ -150,9 +140,7 @@ def noted(source: str, reading: Reading) -> dict[str, Any]:
 
 
 def sides(workspace: Workspace, moved: Sequence[str] | None) -> tuple[Dataset, Dataset]:
-    """The records that a workspace has learned, from its own sources or from where they are now, and those beside them
-    that are for testing. What was added from among the latter is for training.
-    """
+    """Read the records that a workspace has learned, and those for testing beside them, from where they are now."""
     import numpy as np
 
     from maxrr.data import load
@@ -161,9 +149,18 @@ def sides(workspace: Workspace, moved: Sequence[str] | None) -> tuple[Dataset, D
     training, test = load(**first, progress=show.report)
     added = [load(**other, whole=True, progress=show.report)[0] for other in others]
     model = workspace.model
-    test = model.kind_.conform(test)
-    seen = test.ids[np.isin(test.ids, model.ids_of()) | model.has_forgotten(test.ids)]  # added from elsewhere
-    return model.kind_.join([training, *added, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
+    return learned_and_test(
+        model.kind_, [training, *added], test, lambda ids: np.isin(ids, model.ids_of()) | model.has_forgotten(ids)
+    )
+
+
+def learned_and_test(
+    kind: RecordKind, learned: list[Dataset], test: Dataset, is_known: Callable[[NDArray[Any]], NDArray[Any]]
+) -> tuple[Dataset, Dataset]:
+    """Join what was learned: a source may set aside for testing what the model was given in another way."""
+    test = kind.conform(test)
+    seen = test.ids[is_known(test.ids)]
+    return kind.join([*learned, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
 
 
 def known_sources(workspace: Workspace) -> list[dict[str, Any]]:

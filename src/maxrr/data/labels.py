@@ -24,13 +24,7 @@ DIGITS = 20  # hexadecimal: among a billion records two that differ share them w
 
 
 def check_ids_from(there: bool, ids_from: str | None, what: str) -> None:
-    """Refuse a source without ids if `ids_from` does not say how to make them, and one with ids if it does.
-
-    Raises
-    ------
-    MissingIds
-        There are no ids; the message says what can be done.
-    """
+    """Refuse a source without ids if `ids_from` does not say how to make them, and one with ids if it does."""
     if ids_from is not None and ids_from not in get_args(IdsFrom):
         raise DataError(f"ids_from is one of {', '.join(map(repr, get_args(IdsFrom)))}, not {ids_from!r}")
     if there and ids_from is not None:
