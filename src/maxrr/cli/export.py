@@ -45,8 +45,7 @@ def export(
     if in_file:
         outputs.check(place, "an ONNX file that maxrr wrote", lambda file: b"maxrr.model_hash" in file.read_bytes())
     outputs.check_apart(place)
-    with opened(workspace, read_only=True) as found:
-        found.check_newest()
+    with opened(workspace, read_only=True, newest=True) as found:
         check_code(found)
         written = serving.export_onnx(found, place) if in_file else serving.export(found, place)
     if json:

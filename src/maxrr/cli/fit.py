@@ -18,11 +18,11 @@ from maxrr.cli import outcome, outputs, show, status
 from maxrr.cli.options import NETWORK, TRAIN, Copies, Device, EngineName, Folder, Json, Source
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
 from maxrr.cli.workspaces import (
-    WAIT,
     check_code,
     importing_from_here,
     named_network,
     noted,
+    open_folder,
     opened,
     sides,
     training_function,
@@ -60,10 +60,20 @@ def fit(
     ] = None,
     shards: Annotated[int, Option(min=1, help="How many extractors share the core, each with a part.")] = 1,
     network: Annotated[
-        str | None, Option(envvar=NETWORK, show_envvar=False, help="A network of your own: package.module:function.")
+        str | None,
+        Option(
+            envvar=NETWORK,
+            show_envvar=False,
+            help="A network of your own: package.module:function. Later commands find it by MAXRR_NETWORK.",
+        ),
     ] = None,
     train: Annotated[
-        str | None, Option(envvar=TRAIN, show_envvar=False, help="A training function of your own, named likewise.")
+        str | None,
+        Option(
+            envvar=TRAIN,
+            show_envvar=False,
+            help="A training function of your own, named likewise. Later commands find it by MAXRR_TRAIN.",
+        ),
     ] = None,
     recipe: Annotated[
         Path | None, Option(help="How the extractor is trained: a .toml file, such as lr = 0.003.")
@@ -134,7 +144,7 @@ def fit(
                 )  # fmt: skip
 
             if outcome.state_of(out):
-                workspace = Workspace.open(out, signing_key=signing_key, wait=WAIT)
+                workspace = open_folder(out, newest=True, signing_key=signing_key)
             else:
                 with ending.work(out, UNDONE, fitted):
                     workspace = Workspace.create(
@@ -143,7 +153,6 @@ def fit(
                     )  # fmt: skip
             with workspace:
                 if not ending.done:
-                    workspace.check_newest()
                     kind = workspace.model.kind_
                     training, test = kind.conform(training), kind.conform(test)
                     training = allowed(workspace, training, skip_forgotten, allow_copies)

@@ -175,8 +175,7 @@ def bundle(
     file = Path(place) / BUNDLE if in_folder else Path(place)
     outputs.check(file, "a bundle", network_in)
     outputs.check(beside(file), "how a source is read", lambda path: Reading.from_toml(read_regular(path).decode()))
-    with opened(workspace, read_only=True) as found:
-        found.check_newest()
+    with opened(workspace, read_only=True, newest=True) as found:
         check_code(found)
         if in_folder:
             file.parent.mkdir(mode=0o700, exist_ok=True)

@@ -70,14 +70,18 @@ def as_json(plan: Plan) -> dict[str, Any]:
     return plan.to_dict() | {"refusal": refusal(plan) or None, "alternatives": others}
 
 
-def confirm(plan: Plan, question: str, *, yes: bool, json: bool) -> None:
+def check_can_ask(*, yes: bool, json: bool) -> None:
+    """Refuse, before the work, to go on without --yes where nobody can be asked."""
+    if not yes and (json or not (sys.stdin.isatty() and sys.stderr.isatty())):
+        raise Stop(USAGE, "this cannot be undone, and nobody can be asked to confirm it here: say --yes")
+
+
+def confirm(plan: Plan, question: str, *, yes: bool) -> None:
     """Refuse what the plan refuses; else show it, and go on if somebody at the terminal says so, or --yes does."""
     if plan.refusal:
         raise Stop(REFUSED, f"refused: {refusal(plan)}")
     if yes:
         return
-    if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Stop(USAGE, "this cannot be undone, and nobody can be asked to confirm it here: say --yes")
     tell(plan)
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,12 +30,13 @@ WAIT = 5.0  # seconds, while another process works in the workspace
 @contextmanager
 def opened(
     folder: Path, *, moved: Sequence[str] | None = None, records: Callable[[], Dataset] | None = None,
-    read_only: bool = False, may_be_older: bool = False,
+    read_only: bool = False, newest: bool | None = None,
 ) -> Iterator[Workspace]:  # fmt: skip
     """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one.
 
     Raw records are read if the work needs them, from where they have moved, or by `records`. The user's own network and
-    training function are those that the environment names. An older copy is only to be read, or to be made up for.
+    training function are those that the environment names. What is known to be an older copy is refused, if nothing
+    else is said, where work is to be done in it.
     """
     from maxrr.workspace import Commit, overview
 
@@ -42,20 +44,34 @@ def opened(
     if last is None:
         overview(folder)  # says what is missing, without waiting for PyTorch
     from maxrr.evidence.public_keys import find_key
-    from maxrr.workspace import Workspace
 
     network, train = os.environ.get(NETWORK), os.environ.get(TRAIN)
     with importing_from_here(network, train):
         made = None if network is None or last is None else named_network(network, last.shape, len(last.classes))
         way = None if train is None else training_function(train)
-        workspace = Workspace.open(
-            folder, records=records or (lambda: sides(workspace, moved)[0]), network=made, train=way,
-            signing_key=None if read_only else find_key(), read_only=read_only, wait=WAIT,
+        workspace = open_folder(
+            folder, newest=not read_only if newest is None else newest, network=made, train=way, read_only=read_only,
+            records=records or (lambda: sides(workspace, moved)[0]), signing_key=None if read_only else find_key(),
         )  # fmt: skip
         with workspace:
-            if not (read_only or may_be_older):
-                workspace.check_newest()
             yield workspace
+
+
+def open_folder(folder: Path, *, newest: bool, **options: Any) -> Workspace:
+    """Open a workspace, if it need not be the newest copy or is not known to be an older one."""
+    from maxrr.workspace import OlderCopyWarning, Workspace
+
+    with warnings.catch_warnings():
+        if newest:  # the error below says the same
+            warnings.simplefilter("ignore", OlderCopyWarning)
+        workspace = Workspace.open(folder, wait=WAIT, **options)
+    try:
+        if newest:
+            workspace.check_newest()
+    except BaseException:
+        workspace.close()
+        raise
+    return workspace
 
 
 def named_network(
