@@ -51,7 +51,7 @@ def test_codes_of_the_shell_alone_are_on_the_page() -> None:
     ("words", "status", "code"),
     [
         (("status", "nowhere"), 1, "not-a-workspace"),
-        (("data", "describe", "nothing.npz"), 1, "unknown-source"),
+        (("fit", "nothing.npz", "--out", "ws"), 1, "unknown-source"),
         (("fit", "digits", "--out", "ws", "--core", "much"), 2, "usage"),
         (("verify", "nothing.html"), 1, "file-missing"),
     ],

@@ -21,7 +21,7 @@ def test_list_for_programs(shell: Shell) -> None:
 
 
 def test_get_says_where_it_lies(shell: Shell) -> None:
-    assert "scikit-learn" in shell("data", "get", "digits").out
+    assert shell("data", "get", "digits", "--json").json[0]["place"] == "scikit-learn"
 
 
 @pytest.mark.parametrize(

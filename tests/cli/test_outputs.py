@@ -208,7 +208,7 @@ def test_nothing_else_is_replaced(name: str, made: Path, tmp_path: Path, monkeyp
     output = OUTPUTS[name]
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    places = thinned(5, victims(output, made, tmp_path))
+    places = thinned(10, victims(output, made, tmp_path))
     before = contents(made, tmp_path)
     ended = {place: code_of(output.words(made, place)) for place in places}
     assert {place: code for place, code in ended.items() if code not in (1, 2)} == {}

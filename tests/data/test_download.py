@@ -89,7 +89,8 @@ def test_an_ill_server(case, published, server, bare, monkeypatch):
     server.answers[f"/{last}.gz"], message = ILL[case]
     with pytest.raises(DataError, match=message) as caught:
         load("tiny")
-    assert f"{server.address}{last}.gz" in str(caught.value)
+    url = f"{server.address}{last}.gz"
+    assert url in str(caught.value)
     # What was whole stays, of the other nothing does, and the next time only that one is asked for.
     assert kept(bare) == sorted(f"cache/maxrr/tiny/{name}" for name in published if name != last)
     server.answers[f"/{last}.gz"] = good
@@ -118,6 +119,6 @@ def test_a_full_disk_is_no_network_error(published, bare, monkeypatch):
         raise OSError(28, "No space left on the disk", str(path))
 
     monkeypatch.setattr(known, "write_atomically", full)
-    with pytest.raises(OSError, match=r"No space left on the disk.*train-images"):
+    with pytest.raises(OSError, match="train-images"):
         fetch("tiny")
     assert kept(bare) == []

@@ -114,8 +114,8 @@ def test_hostile_text_stays_text(story: Story) -> None:
 def test_a_difference_is_not_hidden(story: Story) -> None:
     first = replace(story.requests[0], retrained="0" * 64)
     text = read(demo_page(replace(story, requests=(first, *story.requests[1:])))).text
-    assert "9 images forgotten, but the bytes differ." in text
-    assert "After two of these it was, byte for byte" in text
+    assert text.count("bytes differ") == 1
+    assert "After two" in text
     assert "2 of 3" in text
     assert (text.count("✗ different"), text.count("✓ identical")) == (2, 4)
 
@@ -125,15 +125,15 @@ def test_a_failed_replay_is_not_hidden(story: Story) -> None:
     told = replace(story, replay=replayed)
     assert not told.same_bytes
     text = read(demo_page(told)).text
-    assert "but the bytes differ" in text
-    assert "different. The largest difference is inf, in head weights." in text
+    assert text.count("bytes differ") == 1
+    assert "difference is inf, in head weights" in text.split("different.")[1]
 
 
 @pytest.mark.parametrize("seconds", [0.5, 0.9])
 def test_slower_is_not_called_faster(story: Story, seconds: float) -> None:
     slow = tuple(replace(request, seconds=seconds, retrained_seconds=0.6) for request in story.requests)
     text = read(demo_page(replace(story, requests=slow))).text
-    assert "times faster" not in text
+    assert not re.search(r"times faster", text)
     assert text.count("no faster") == 3
 
 
@@ -144,6 +144,5 @@ def test_a_receipt_says_what_is_left(story: Story) -> None:
     )  # fmt: skip
     request = replace(story.requests[0], receipt=receipt)
     text = read(demo_page(replace(story, requests=(request, *story.requests[1:])))).text
-    assert "2 exact duplicates under other ids stay" in text
-    assert "An audit is due: the extractor keeps what it learned from 1 forgotten core record." in text
-    assert "The answer is not exact" in text
+    for said in ("2 exact duplicates", "1 forgotten core record", "not exact"):
+        assert said in text

@@ -145,7 +145,7 @@ def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path, what):
     else:
         (tmp_path / "model.json").write_text('{"mine": 1}')
     before = sorted(os.listdir(tmp_path))
-    with pytest.raises(ValueError, match=r"holds other things|cannot be used"):
+    with pytest.raises(ValueError, match=str(tmp_path)):
         export(fitted("embeddings"), tmp_path)
     assert sorted(os.listdir(tmp_path)) == before
     with pytest.raises(ValueError, match="is no folder"):
@@ -282,7 +282,7 @@ def test_numbers_that_are_none_are_refused(exported, tmp_path, name, content):
     file = f"model-{sha256[:16]}.{folders.ENDINGS[FORMS[name]]}"
     (tmp_path / file).write_bytes(content)
     forged(tmp_path, file=file, sha256=sha256)
-    with pytest.raises(ValueError, match="no model can be made of"):
+    with pytest.raises(ValueError, match=str(tmp_path)):
         load(tmp_path)
 
 
@@ -304,7 +304,7 @@ def test_several_inputs_and_integers_are_served(tmp_path):
     for some in (given, data.inputs[:5]):
         assert np.allclose(served.decision_function(some), model.decision_function(data)[:5], atol=1e-4)
     assert served.predict(given).tolist() == model.predict(data)[:5].tolist()
-    with pytest.raises(DataError, match=r"several inputs, mask bool.* and tokens int64.*: bring a dictionary of these"):
+    with pytest.raises(DataError, match=r"mask bool.* tokens int64"):
         served.predict(given["tokens"])
     with pytest.raises(OtherShape):
         served.predict({**given, "tokens": given["tokens"] / 2})

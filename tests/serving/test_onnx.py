@@ -218,7 +218,7 @@ class Undecided(nn.Module):
 
 def test_a_network_that_is_no_graph_is_refused(path):
     model = fresh(CORE, table(), Undecided()).fit(table())
-    with pytest.raises(ValueError, match="the network cannot be written as an ONNX graph"):
+    with pytest.raises(ValueError, match="ONNX graph"):
         export_onnx(model, path)
     assert not path.exists()
 
@@ -227,7 +227,7 @@ def test_a_network_that_is_no_graph_is_refused(path):
 def test_what_onnxruntime_does_not_know_is_refused(path):
     network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 10)).double()
     model = fresh(CORE, digits(), network, epochs=1).fit(digits())
-    with pytest.raises(ValueError, match=r"onnxruntime cannot compute the graph: .*Conv"):
+    with pytest.raises(ValueError, match=r"onnxruntime .*Conv"):
         export_onnx(model, path)
     assert not path.exists()
 
@@ -240,7 +240,7 @@ def unscaled(features, dtype):
 def test_a_graph_that_computes_something_else_is_not_written(path, monkeypatch):
     path.write_text("an older file")
     monkeypatch.setattr(onnx, "ready", unscaled)
-    with pytest.raises(ValueError, match="scores differ from the model's by"):
+    with pytest.raises(ValueError, match="scores differ"):
         export_onnx(fitted_on("pixels"), path)
     assert [file.read_text() for file in path.parent.iterdir()] == ["an older file"]
 
@@ -260,7 +260,7 @@ def test_above_a_tolerance_no_file_is_left(tolerance, message, path, monkeypatch
 @pytest.mark.parametrize("package", ["onnxruntime", "onnxscript"])
 def test_a_missing_package_is_named_with_what_to_install(package, path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=rf"writing ONNX needs {package}: pip install 'maxrr\[onnx\]'"):
+    with pytest.raises(ValueError, match=rf"{package}.*maxrr\[onnx\]"):
         export_onnx(fitted_on("two classes"), path)
 
 

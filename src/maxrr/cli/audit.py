@@ -16,6 +16,7 @@ from maxrr.cli.options import Device, EngineName, Json, Source
 from maxrr.cli.receipt import Named, receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import check_code, opened, reading_in, sides
+from maxrr.errors import RecordsMissing, UnreadableFile
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditPlan, AuditReport, Finding
@@ -95,7 +96,7 @@ def audit(
         gone = forgotten_records(found, handed, training, forgotten)
         unseen = model.kind_.with_classes(held_out if test is None else everything_in(found, test))
         if not len(unseen):
-            raise Stop(FAILED, "the source has no test records, and an audit needs some: bring them by --test")
+            raise RecordsMissing("the source has no test records, and an audit needs some: bring them by --test")
         if plan:
             tell_plan(
                 plan_audit(model, handed, gone, unseen, device=device, progress=show.report, engine=workers), json
@@ -131,10 +132,9 @@ def forgotten_records(workspace: Workspace, receipt: Receipt, training: Dataset,
     wanted = len(set(receipt.tombstones))
     missing = wanted - int(named.forgotten.sum())
     if missing:
-        raise Stop(
-            FAILED,
+        raise RecordsMissing(
             f"{given or 'the source'} lacks {missing:,} of the {wanted:,} records on receipt {receipt.number}: "
-            "bring all of them, with their ids, by --forgotten",
+            "bring all of them, with their ids, by --forgotten"
         )
     return records.select(records.ids[named.forgotten])
 
@@ -269,7 +269,7 @@ def draw(file: Path, page: Path) -> None:
     try:
         drawn = audit_page(AuditReport.from_json(read_regular(file).decode()))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise Stop(FAILED, f"{file} is not a report that `maxrr audit` wrote, or was changed: {error}") from None
+        raise UnreadableFile(f"{file} is not a report that `maxrr audit` wrote, or was changed: {error}") from None
     page.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(page, drawn.encode())
     show.say(f"Wrote {show.near(page)}.")

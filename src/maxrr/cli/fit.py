@@ -16,7 +16,7 @@ from typer import Argument, Context, Option
 
 from maxrr.cli import outcome, outputs, show, status
 from maxrr.cli.options import NETWORK, TRAIN, Copies, Device, EngineName, Folder, Json, Source
-from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
+from maxrr.cli.run import FAILED, USAGE, Stop
 from maxrr.cli.workspaces import (
     check_code,
     importing_from_here,
@@ -27,6 +27,7 @@ from maxrr.cli.workspaces import (
     sides,
     training_function,
 )
+from maxrr.errors import AlreadyForgotten
 
 if TYPE_CHECKING:
     from maxrr.core import Core
@@ -283,11 +284,10 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
     """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
     gone = workspace.model.returning(records, copies=copies is None)
     if len(gone) and not skip:
-        raise Stop(
-            REFUSED,
+        raise AlreadyForgotten(
             f"{len(gone):,} of the records were forgotten by this workspace, by their ids or, under others, by their "
             "values, and must not come back: leave them out with --skip-forgotten"
-            + ("" if copies else ". If they only have the same values, and are other people's, say so: --allow-copies"),
+            + ("" if copies else ". If they only have the same values, and are other people's, say so: --allow-copies")
         )
     if len(gone):
         show.warning(f"{len(gone):,} of the {len(records):,} training records were forgotten here, and are left out")

@@ -79,7 +79,8 @@ def check_can_ask(*, yes: bool, json: bool) -> None:
 def confirm(plan: Plan, question: str, *, yes: bool) -> None:
     """Refuse what the plan refuses; else show it, and go on if somebody at the terminal says so, or --yes does."""
     if plan.refusal:
-        raise Stop(REFUSED, f"refused: {refusal(plan)}")
+        kind = "unknown-id" if plan.unknown else "core-refused" if plan.alternatives else "refused"
+        raise Stop(REFUSED, f"refused: {refusal(plan)}", kind)
     if yes:
         return
     tell(plan)

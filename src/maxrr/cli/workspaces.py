@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from maxrr.cli import show
 from maxrr.cli.options import NETWORK, TRAIN
 from maxrr.cli.run import FAILED, Stop
+from maxrr.errors import RecordsMissing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -184,15 +185,13 @@ def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
     notes = distinct(workspace.sources)
     for note in notes:
         if "source" not in note:
-            raise Stop(
-                FAILED,
+            raise RecordsMissing(
                 f"{workspace.folder} does not say where its records come from, and they are needed: use --source, or "
                 "Workspace.open(folder, records=load_training) in Python",
             )
         if "/" in note["source"] and not Path(note["source"]).exists():
-            raise Stop(
-                FAILED,
-                f"the records of {workspace.folder} came from {note['source']}, and nothing is there: use --source",
+            raise RecordsMissing(
+                f"the records of {workspace.folder} came from {note['source']}, and nothing is there: use --source"
             )
     return notes
 
