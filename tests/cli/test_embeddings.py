@@ -52,7 +52,7 @@ def test_added_embeddings_have_a_table_of_their_own(days):
     planned = Shell()("add", days / "ws", days / "tuesday.npy", "--plan", "--json").json
     assert (planned["heads"], planned["embeds"]) == (1, 0)
     Shell()("add", days / "ws", days / "tuesday.npy", "--yes")
-    assert "refit" not in Shell()("status", days / "ws").out
+    assert "maxrr refit" not in Shell()("status", days / "ws").out
 
 
 @pytest.mark.usefixtures("here")

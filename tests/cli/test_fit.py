@@ -100,11 +100,11 @@ def test_cores_in_shards(word: str, core: Any, key_file: Path) -> None:
 
 def test_a_core_in_shards(shell: Shell, visits_csv: Path, tmp_path: Path, key_file: Path) -> None:
     """Two records of one shard: one extractor of three is trained again."""
-    folder, options = tmp_path / "ws", ("--core", f"hash:0.5:{key_file}", "--shards", 3, *QUICK)
+    folder, options = tmp_path / "ws", ("--core", f"hash:0.9:{key_file}", "--shards", 3, *QUICK)
     shell("fit", visits_csv, *options, "--out", folder)
     assert shell("status", folder, "--json").json["facts"]["extractors"].startswith("3,")
     core = np.array(kinds(folder)["core"])
-    ids = core[sharding_of(HashCore(0.5, "house", shards=3)).of(core) == 1][:2].tolist()
+    ids = core[sharding_of(HashCore(0.9, "house", shards=3)).of(core) == 1][:2].tolist()
     asked = ("--ids", f"{ids[0]},{ids[1]}", "--policy", "retrain")
     assert shell("plan", folder, *asked, "--json").json["extractors"] == 1
     assert shell("unlearn", folder, *asked, "--yes", "--json").json["guarantee"] == "exact-retrain"

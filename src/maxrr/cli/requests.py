@@ -79,8 +79,12 @@ def check_can_ask(*, yes: bool, json: bool) -> None:
 def confirm(plan: Plan, question: str, *, yes: bool) -> None:
     """Refuse what the plan refuses; else show it, and go on if somebody at the terminal says so, or --yes does."""
     if plan.refusal:
-        kind = "unknown-id" if plan.unknown else "core-refused" if plan.alternatives else "refused"
-        raise Stop(REFUSED, f"refused: {refusal(plan)}", kind)
+        words = f"refused: {refusal(plan)}"
+        if plan.unknown:
+            raise Stop(REFUSED, words, "unknown-id")
+        if plan.alternatives:
+            raise Stop(REFUSED, words, "core-refused")
+        raise Stop(REFUSED, words)
     if yes:
         return
     tell(plan)
