@@ -20,7 +20,6 @@ from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, texts
 from tests.unlearning.problems import digits, fresh, probe, table
 
 CORE = HashCore(0.5, key="house")
-OTHERS = "picture and table", "tokens"
 
 
 class TwoParts(nn.Module):
@@ -97,8 +96,7 @@ def metadata(path):
     [
         "pixels",
         "two classes",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("custom", "frozen")),
-        "double precision",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("custom", "frozen", "double precision")),
     ],
 )
 def test_the_file_computes_what_the_model_does(name, exported):
@@ -264,8 +262,10 @@ def test_a_missing_package_is_named_with_what_to_install(package, path, monkeypa
         export_onnx(fitted_on("two classes"), path)
 
 
-@pytest.mark.parametrize("name", ["text", *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["text", "picture and table", "tokens"])
 def test_several_inputs_and_integers(path, name):
+    """That of texts is in a folder of `test_folder.py` each time."""
     if name == "text":
         network, data, known = Text(), texts(), ["mask", "tokens"]
     elif name == "tokens":
