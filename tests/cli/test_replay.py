@@ -5,10 +5,14 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from maxrr.unlearning import Bundle, Replay
+from maxrr.data import load
+from maxrr.unlearning import Bundle, MaxRR, Replay
+from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, copy_and_unlearn, kinds, receipt_file
+from tests.unlearning.problems import table
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +68,19 @@ def test_whoever_holds_the_data_needs_no_workspace(shell: Shell, answered: Path,
     forged = tmp_path / "forged.json"
     forged.write_text(json.dumps(json.loads(receipt.read_text()) | {"C": 3.0}))
     shell("replay", bundle, forged, "--source", "digits", code=4)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_bundle_of_all_records_takes_those_that_the_source_sets_aside(shell: Shell, tmp_path: Path) -> None:
+    records = table()
+    source = tmp_path / "all.npz"
+    np.savez(source, X=records.inputs, y=records.labels, ids=records.ids)
+    everything, _ = load(source, whole=True)
+    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), everything) as workspace:
+        workspace.model.unlearn(everything.ids[:2])
+    shell("bundle", tmp_path / "ws", tmp_path / "b")
+    words = ("replay", tmp_path / "b", receipt_file(tmp_path / "ws", 1), "--source", source, "--json")
+    assert shell(*words).json["outcome"] == "identical"
 
 
 def test_records_that_the_model_does_not_know_refute_a_receipt(shell: Shell, answered: Path, tmp_path: Path) -> None:
