@@ -52,7 +52,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         return stories[0]
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()) as shown:
-        patch.setattr(demo, "EPOCHS", 12)
+        patch.setattr(demo, "EPOCHS", 20)
         patch.setattr(demo, "happen", noted)
         patch.setattr(replaying, "call_in_fresh_process", lambda function, *arguments, **_: function(*arguments))
         code, out = ask("--out", str(folder))
@@ -64,7 +64,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 def story(ran: Ran) -> Iterator[Story]:
     """Its story; whatever comes later has as little training."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "EPOCHS", 12)
+        patch.setattr(demo, "EPOCHS", 20)
         yield ran.story
 
 

@@ -16,6 +16,7 @@ import maxrr.audit
 from maxrr import serving
 from maxrr.audit import AuditReport
 from maxrr.cli import app, demo
+from maxrr.cli.tickets import HEADINGS
 from maxrr.report.audit import audit_page
 from maxrr.report.page import GENERATOR
 from maxrr.serving.onnx import MODEL_HASH
@@ -62,6 +63,10 @@ OUTPUTS = {
     "key show out": Output(
         lambda made, out: ("key", "show", made / "key.pem", "--out", out), ("key.pub", "operator.pub")
     ),
+    "unlearn out": Output(
+        lambda made, out: ("unlearn", made / "features", "--requests", made / "requests.csv", "--out", out, "--yes"),
+        ("results.csv",),
+    ),
     "key rotate file": Output(lambda made, out: ("key", "rotate", out), ("key.pem",)),
 }
 READ = {
@@ -70,6 +75,7 @@ READ = {
     "source",
     "meta",
     "recipe",
+    "requests_file",
     "file",
     "files",
     "thing",
@@ -82,7 +88,7 @@ READ_BY = {"receipt show place", "audit place", "replay place"}
 FILES = (
     "model.bundle", "report.html", "report.json", "model.onnx", "revoked.json",
     "demo.html", "reproduction.html", "alice.html", "alice.json", "key.pem", "key.pub", "operator.pub", "visits.csv",
-    "empty", "receipt.json", "history", "rows", "export/model.json",
+    "empty", "receipt.json", "history", "rows", "export/model.json", "results.csv",
 )  # fmt: skip
 
 
@@ -127,6 +133,8 @@ def made(
         (folder / f"{name}.html").write_text(f"{GENERATOR}<title>{title}</title>")
     (folder / "model.onnx").write_bytes(b"\x08" + MODEL_HASH.encode())
     (folder / "empty").touch()
+    (folder / "requests.csv").write_text("ticket,id\n")
+    (folder / "results.csv").write_text(",".join(HEADINGS))
     shell("revocations", ws, "--out", folder / "revoked.json")
     shell("bundle", ws, folder / "model.bundle")
     with Workspace.create(folder / "features", MaxRR.on_features(), table()) as features:

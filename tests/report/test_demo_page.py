@@ -58,7 +58,7 @@ def test_what_happened_is_on_it(story: Story) -> None:
     reader = read(demo_page(story))
     expected = [
         "9 images forgotten, to the byte.",
-        f"{story.kinds['free'].sum()} of 500",
+        f"{story.kinds['free'].sum()} of 400",
         *(f"{members.sum()} {kind} (" for kind, members in story.kinds.items()),
         f"{100 * story.accuracy:.1f} → {100 * story.requests[-1].accuracy:.1f} %",
         f"accuracy on {story.test_records} test images",
@@ -69,7 +69,7 @@ def test_what_happened_is_on_it(story: Story) -> None:
         "750 ms",
         "approximate-refit",
         "after 6.2 s: identical.",
-        "epochs 30, batch size 64, lr 0.003",
+        "epochs 20, batch size 64, lr 0.003",
     ]
     assert [words for words in expected if words not in reader.text] == []
     assert reader.text.count("✓ identical") == 2 * len(story.requests)
@@ -84,7 +84,7 @@ def test_the_receipts_are_on_it_to_the_letter(story: Story) -> None:
 def test_every_record_has_one_mark_in_each_chart(story: Story) -> None:
     page = demo_page(story)
     charts = re.findall(r'<svg class="chart.*?</svg>', page)
-    assert [sum(path.count("M") for path in re.findall(r' d="([^"]*)"', chart)) for chart in charts] == [500, 500]
+    assert [sum(path.count("M") for path in re.findall(r' d="([^"]*)"', chart)) for chart in charts] == [400, 400]
     assert [chart.count('class="ring"') for chart in charts] == [9, 9]
     assert sum(sheet.count("<rect") for sheet in re.findall(r'<svg class="sheet.*?</svg>', page)) == 9
 
