@@ -50,12 +50,10 @@ def main() -> None:
         model = MaxRR(LeNet5(), HashCore(1 / 3, key="benchmark"), epochs=asked.epochs, device="cpu")
         with Workspace.create(Path(place) / "ws", model, some, progress=Line()) as workspace:
             export(workspace, Path(place) / "onnx")
-            export(workspace, Path(place) / "torch", form="torch")
             network = LeNet5().eval()
             ways: dict[str, Callable[[Any], object]] = {
                 "workspace": workspace.model.predict,
                 "served, onnx": served(Path(place) / "onnx").predict,
-                "served, torch": served(Path(place) / "torch").predict,
                 "PyTorch alone": lambda records: forward(network, records),
             }
             rows = {

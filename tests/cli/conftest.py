@@ -1,6 +1,7 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cli.shell import Shell
@@ -67,3 +68,23 @@ def fitted_visits(tmp_path_factory: pytest.TempPathFactory, visits_csv: Path) ->
 @pytest.fixture
 def visits(fitted_visits: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(fitted_visits, tmp_path / "visits"))
+
+
+@pytest.fixture(scope="session")
+def fitted_features(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace of embeddings, beside their file and its table."""
+    folder, topics = tmp_path_factory.mktemp("features"), np.arange(200) % 2
+    inputs = np.random.default_rng(0).normal(size=(200, 6)) + 1.5 * topics[:, None]
+    np.save(folder / "x.npy", inputs.astype(np.float32))
+    lines = [f"t{number},{'ab'[topic]},{number // 4}" for number, topic in enumerate(topics)]
+    (folder / "people.csv").write_text("\n".join(["id,topic,author", *lines]))
+    source = folder / "x.npy"
+    Shell()("data", "prepare", source, "--meta", folder / "people.csv", "--label", "topic", "--subject", "author")
+    Shell()("fit", source, "--out", folder / "ws")
+    return folder / "ws"
+
+
+@pytest.fixture
+def features(fitted_features: Path, tmp_path: Path) -> Path:
+    """A copy of it, with the file and the table."""
+    return Path(shutil.copytree(fitted_features.parent, tmp_path / "features")) / "ws"

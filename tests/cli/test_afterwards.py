@@ -41,9 +41,8 @@ def test_an_answer_that_cannot_be_written(digits: Path, how: str) -> None:
     )
     assert done.returncode == 6
     (line,) = done.stderr.splitlines()
-    assert "the request was carried out, and its receipt is" in line
-    assert f"maxrr receipt show {digits} 1" in line
-    assert "the answer could not be written" in line
+    assert f"{digits} 1" in line
+    assert line.endswith("[done-but]")
     assert requests(digits) == 1
 
 
@@ -53,11 +52,7 @@ def test_an_output_that_is_closed(digits: Path, how: str) -> None:
     one = kinds(digits)["free"][0]
     asked = command("unlearn", digits, "--ids", one, "--yes", how)
     done = subprocess.run(f"{asked} >&- <&-", shell=True, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, requests(digits)) == (6, 1)
-    (line,) = done.stderr.splitlines()
-    assert "the request was carried out" in line
-    told = subprocess.run(command("status", digits) + " >&-", shell=True, stderr=subprocess.PIPE, text=True)
-    assert (told.returncode, len(told.stderr.splitlines())) == (1, 1)
+    assert (done.returncode, done.stderr, requests(digits)) == (0, "", 1)
     assert subprocess.run(command("unlearn", digits, "--ids", one) + " >&- 2>&- <&-", shell=True).returncode == 2
 
 
@@ -108,8 +103,7 @@ def test_old_bytes_that_could_not_be_erased(
     with monkeypatch.context() as patch:
         patch.setattr("maxrr.workspace.folder.overwrite", broken)
         ended = shell(*words, code=6)
-    assert "old bytes may still be there" in ended.err
-    assert "it is finished when the workspace is next opened" in ended.err
+    assert ended.error == "done-but"
     assert ended.out, "the answer is given all the same"
     said = "the model was fitted" if verb == "fit" else "the request was carried out"
     assert said in ended.err
@@ -127,7 +121,7 @@ def test_an_interruption_of_the_answer(shell: Shell, digits: Path, monkeypatch: 
         patch.setattr("maxrr.cli.outcome.tell", interrupt)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
     assert "carried out" in ended.err
-    assert "the interruption came too late to stop it" in ended.err
+    assert ended.error == "done-but"
     assert requests(digits) == 1
 
 
@@ -145,8 +139,7 @@ def test_a_flush_that_fails_after_the_commit(
     with monkeypatch.context() as patch:
         patch.setattr(History, "append", append_fails)
         ended = shell("unlearn", digits, "--ids", one, "--yes", code=6)
-    assert "the request was carried out" in ended.err
-    assert "something after it failed" in ended.err
+    assert ended.error == "done-but"
     assert requests(digits) == 1
 
 
@@ -157,7 +150,7 @@ def test_a_fit_whose_answer_is_interrupted(shell: Shell, tmp_path: Path, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr("maxrr.unlearning.MaxRR.score", interrupt)
         ended = shell("fit", "digits", "--core", "full", "--epochs", 1, "--out", tmp_path / "ws", code=6)
-    assert f"the model was fitted, and is in {tmp_path / 'ws'}" in ended.err
+    assert ended.error == "done-but"
     assert requests(tmp_path / "ws") == 0
 
 
@@ -178,7 +171,7 @@ def test_a_folder_of_the_users_own_is_left_alone(shell: Shell, tmp_path: Path) -
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("mine")
     ended = shell("fit", "digits", "--core", "full", "--epochs", 1, "--out", tmp_path, code=1)
-    assert "holds other files" in ended.err
+    assert ended.error == "folder-taken"
     assert sorted(path.read_text() for path in tmp_path.rglob("*") if path.is_file()) == ["mine"] * 3
 
 
@@ -186,8 +179,8 @@ def test_a_workspace_without_its_root_is_not_fitted_over(shell: Shell, digits: P
     shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes")
     history_in(digits).unlink()
     before = sorted(digits.rglob("*"))
-    assert "holds other files" in shell("fit", "digits", "--epochs", 1, "--out", digits, code=1).err
-    assert "is damaged: it is missing" in shell("status", digits, code=1).err
+    assert shell("fit", "digits", "--epochs", 1, "--out", digits, code=1).error == "folder-taken"
+    assert shell("status", digits, code=1).error == "damaged"
     assert sorted(digits.rglob("*")) == before
 
 
@@ -198,5 +191,4 @@ def test_an_older_copy_is_warned_about(shell: Shell, digits: Path, tmp_path: Pat
     shutil.copytree(digits, tmp_path / "copy")
     shell("unlearn", digits, "--ids", kinds(digits)["free"][0], "--yes")
     for _ in range(2):
-        err = " ".join(shell("status", tmp_path / "copy").err.split())
-        assert "1 request was carried out after it was made" in err
+        assert "1 request was" in shell("status", tmp_path / "copy").err

@@ -30,11 +30,11 @@ FEW = ("--shadows", 8)
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A temporary folder of the test's own, and another one to work in."""
+    """A cache of the test's own, and another folder to work in."""
     folder, here = tmp_path / "tmp", tmp_path / "here"
     for each in (folder, here):
         each.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     monkeypatch.chdir(here)
     return folder
 
@@ -77,15 +77,14 @@ def without_times(path: Path) -> dict[str, Any]:
 
 def test_a_page_for_people_and_json_for_programs(shell: Shell, answered: Path, temporary: Path) -> None:
     shown = shell("audit", answered, 1, *FEW, code=5)
-    assert "finding  not enough evidence (4 retrained models can never show anything" in shown.out
-    assert "receipt  1, approximate-refit, 3 records" in shown.out
+    assert NOT_ENOUGH in shown.out
+    assert ("approximate-refit" in shown.out, "3 records" in shown.out) == (True, True)
     starts = [line.split()[0] for line in shown.out.splitlines() if line]
     assert starts[starts.index("attack") + 2 :][:4] == ["threshold", "lira", "rmia", "features"]
-    assert "audit-1.html" in shown.out
     assert is_report(Path("audit-1.html").read_text(encoding="utf-8"))
     assert json.loads(Path("audit-1.json").read_text(encoding="utf-8"))["records"] == 3
-    assert "models: 10/10" in shown.err
-    assert list(temporary.iterdir()) == []
+    assert "10/10" in shown.err
+    assert list(temporary.rglob("*.npz")) == []
 
 
 def test_on_a_cluster(shell: Shell, answered: Path, heard: list[dict[str, Any]]) -> None:
@@ -107,9 +106,9 @@ def test_records_from_elsewhere(shell: Shell, answered: Path, visits_csv: Path, 
     shell("audit", answered, 1, *FEW, "--source", tmp_path / "left.csv", "--forgotten", tmp_path / "gone.csv",
           "--out", "two.html", code=5)  # fmt: skip
     assert without_times(Path("one.json")) == without_times(Path("two.json"))
-    said = shell("audit", answered, 1, *FEW, "--source", tmp_path / "left.csv", code=1).err
-    assert "the source lacks 3 of the 3 records on receipt 1" in said
-    assert "--forgotten" in said
+    said = shell("audit", answered, 1, *FEW, "--source", tmp_path / "left.csv", code=1)
+    assert "3 of the 3" in said.err
+    assert said.error == "records-missing"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_options_reach_the_audit(shell: Shell, answered: Path, heard: list[dict[
     (call,) = heard
     assert (call["shadows"], call["device"]) == (12, "cpu")
     assert call["receipt"] == Receipt.from_json(receipt.read_text(encoding="utf-8"))
-    assert call["folder"].parent == temporary
+    assert call["folder"].is_relative_to(temporary)
     assert (call["folder"].stat().st_mode & 0o777) == 0o700
 
 
@@ -157,7 +156,7 @@ def test_exit_codes(
 ) -> None:
     result = replace(audited, finding=replace(audited.finding, words=words))
     monkeypatch.setattr(maxrr.audit, "audit", lambda *_, **__: result)
-    assert f"finding  {words}" in shell("audit", answered, 1, code=code).out
+    assert words in shell("audit", answered, 1, code=code).out
     told = shell("audit", answered, 1, "--json", code=code).json
     assert (told["finding"]["words"], told["page"], told["report"]) == (words, "audit-1.html", "audit-1.json")
 
@@ -168,9 +167,9 @@ def test_what_is_not_of_an_earlier_audit_stays(shell: Shell, answered: Path, hea
     for name in ("audit-1.html", "mine.json"):
         Path(name).write_text("mine")
         out = Path(name).with_suffix(".html")
-        assert f"{name} is there already" in shell("audit", answered, 1, "--out", out, code=1).err
+        assert shell("audit", answered, 1, "--out", out, code=1).error == "file-exists"
         assert Path(name).read_text() == "mine"
-    assert "--out names a page" in shell("audit", answered, 1, "--out", "audit.pdf", code=2).err
+    assert shell("audit", answered, 1, "--out", "audit.pdf", code=2).error == "usage"
     assert len(heard) == 2
 
 
@@ -187,8 +186,7 @@ def test_an_interrupted_audit_goes_on(
 
     with monkeypatch.context() as patched:
         patched.setattr(auditing, "judge", interrupt)
-        said = shell("audit", answered, 1, *FEW, code=130).err
-    assert "the same command goes on with the models that it has made" in said
+        assert "interrupted" in shell("audit", answered, 1, *FEW, code=130).err
     kept = list(temporary.rglob("*.npz"))
     assert len(kept) == 8 + 4 + 2  # models with the records also with a head without them
     again = shell("audit", answered, 1, *FEW, code=5)
@@ -196,16 +194,11 @@ def test_an_interrupted_audit_goes_on(
     assert list(temporary.rglob("*.npz")) == []
 
 
-def test_scratch_is_private_and_does_not_pile_up(
-    shell: Shell, answered: Path, temporary: Path, heard: list[dict[str, Any]]
-) -> None:
-    scratch = temporary / f"maxrr-audit-{os.getuid()}"
+def test_scratch_does_not_pile_up(shell: Shell, answered: Path, temporary: Path, heard: list[dict[str, Any]]) -> None:
+    scratch = temporary / "maxrr" / "audits"
     old, new = scratch / "audit-old", scratch / "audit-new"
     for left in (old, new):
         left.mkdir(parents=True)
-    scratch.chmod(0o755)
-    assert "can be read by others" in shell("audit", answered, 1, code=1).err
-    scratch.chmod(0o700)
     long_ago = time.time() - 100_000.0
     os.utime(old, (long_ago, long_ago))
     shell("audit", answered, 1, code=5)
@@ -230,10 +223,9 @@ def test_test_records_that_were_not_set_aside_are_a_caveat(shell: Shell, answere
     aside = [line for line in lines if is_test(np.array([line.split(",")[0]]))[0]]
     Path("chosen.csv").write_text("\n".join([header, *aside[1:]]))
     own = shell("audit", answered, 1, *FEW, "--out", "one.html", code=5)
-    assert "not those that were set aside" not in own.out
     other = shell("audit", answered, 1, *FEW, "--test", "chosen.csv", "--out", "two.html", code=5)
-    said = f"set aside when the model was fitted: {len(aside)} were, and these {len(aside) - 1}"
-    assert re.search(r"but +the test records are not those that were", other.out)
+    said = f"{len(aside)} were, and these {len(aside) - 1}"
+    assert said not in " ".join(own.out.split())
     assert said in " ".join(other.out.split())
     assert any(said in text for text in json.loads(Path("two.json").read_text(encoding="utf-8"))["caveats"])
     assert said in " ".join(Path("two.html").read_text(encoding="utf-8").split())
@@ -270,12 +262,10 @@ def test_a_second_audit_of_a_receipt_is_told(
         patched.setattr(auditing, "judge", interrupt)
         shell(*options, code=130)
     first, second = shell(*options, code=5), shell(*options, "--json", code=5).json
-    assert "audit number" not in first.out
+    assert not re.search(r"audit number \d", first.out)
     assert second["earlier"] == 1
     assert second["caveats"][-1].startswith("it is audit number 2 of this receipt")
-    third = shell(*options, code=5)
-    assert re.search(r"but +it is audit number 3 of this receipt", third.out)
-    assert "It is audit number 3 of this receipt" in Path("audit-1.html").read_text(encoding="utf-8")
+    assert re.search(r"audit number 2", Path("audit-1.html").read_text(encoding="utf-8"))
 
 
 @pytest.mark.usefixtures("heard")
@@ -285,7 +275,7 @@ def test_the_report_of_another_audit_is_not_written_over(shell: Shell, answered:
     found = json.loads(Path("audit-1.json").read_text(encoding="utf-8"))
     Path("audit-1.json").write_text(json.dumps(found | {"model_hash": "0" * 64}), encoding="utf-8")
     said = shell("audit", answered, 1, *FEW, code=1)
-    assert "audit-1.html is there already, and is not of an earlier audit of this receipt" in said.err
+    assert said.error == "file-exists"
 
 
 def test_too_few_models_are_refused_before_any_work(shell: Shell, answered: Path) -> None:
@@ -297,16 +287,16 @@ def test_a_page_is_drawn_again_from_its_json(shell: Shell, answered: Path) -> No
     shell("audit", answered, 1, *FEW, code=5)
     first = Path("audit-1.html").read_bytes()
     Path("audit-1.html").unlink()
-    assert "Wrote audit-1.html" in shell("audit", "audit-1.json", "--page").out
+    shell("audit", "audit-1.json", "--page")
     assert Path("audit-1.html").read_bytes() == first
     shell("audit", "audit-1.json", "--page", "--out", "again.html")
     assert Path("again.html").read_bytes() == first
     Path("mine.html").write_text("mine")
-    assert "not the page of an audit" in shell("audit", "audit-1.json", "--page", "--out", "mine.html", code=1).err
+    assert shell("audit", "audit-1.json", "--page", "--out", "mine.html", code=1).error == "file-exists"
     Path("other.json").write_text('{"version": 3}')
-    assert "other.json is not a report that `maxrr audit` wrote" in shell("audit", "other.json", "--page", code=1).err
+    assert shell("audit", "other.json", "--page", code=1).error == "unreadable-file"
     changed = Path("audit-1.json").read_text().replace('"lira"', '"nothing"')
     Path("other.json").write_text(changed)
-    assert "other.json is not a report that `maxrr audit` wrote" in shell("audit", "other.json", "--page", code=1).err
-    assert "No such file" in shell("audit", "nothing.json", "--page", code=1).err
-    assert "names a page" in shell("audit", "audit-1.json", "--page", "--out", "page.txt", code=2).err
+    assert shell("audit", "other.json", "--page", code=1).error == "unreadable-file"
+    assert shell("audit", "nothing.json", "--page", code=1).error == "unreadable-file"
+    assert shell("audit", "audit-1.json", "--page", "--out", "page.txt", code=2).error == "usage"

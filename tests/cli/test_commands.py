@@ -43,7 +43,7 @@ def test_everything_has_help(shell: Shell, path: tuple[str, ...], monkeypatch: p
 def test_wrong_usage(shell: Shell, arguments: str, named: str) -> None:
     ended = shell(*arguments.split(), code=2)
     assert ended.out == ""
-    assert "Usage: maxrr" in ended.err
+    assert ended.err.startswith("Usage")
     assert named in ended.err
 
 
@@ -62,8 +62,7 @@ def test_words_become_values(shell: Shell, tmp_path: Path) -> None:
     """Options may stand before arguments and have an equals sign; a flag is on where it is named."""
     (tmp_path / "a.csv").write_text("id,class,x\n" + "\n".join(f"{row},{row % 2},{row}" for row in range(40)))
     shell("data", "prepare", "--label=class", tmp_path / "a.csv")
-    found = shell("data", "describe", "--json", tmp_path / "a.csv").json
-    assert sum(found["records"]) == 40
+    assert 'label = "class"' in (tmp_path / "a.csv.toml").read_text().splitlines()
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)], ids=["plain", "debug"])

@@ -30,8 +30,7 @@ def test_a_table_without_ids_is_refused(shell: Shell, unnamed: Path, tmp_path: P
     says(unnamed)
     ended = shell("fit", unnamed, *FIT, "--out", tmp_path / "ws", code=1)
     assert "--id)" in ended.err
-    assert "--ids-from content" in ended.err
-    assert "--ids-from rows), row numbers, which name other records as soon as a line is deleted" in ended.err
+    assert ended.error == "missing-ids"
     assert not (tmp_path / "ws").exists()
 
 
@@ -65,7 +64,7 @@ def test_the_notes_of_a_workspace(shell: Shell, unnamed: Path, tmp_path: Path) -
 def test_ids_that_are_there(shell: Shell, visits_csv: Path, tmp_path: Path) -> None:
     table = shutil.copy(visits_csv, tmp_path / "visits.csv")
     options = ("--label", "state", "--id", "visit", "--subject", "person", "--ids-from", "content")
-    assert "leave ids_from (--ids-from) out" in shell("data", "prepare", table, *options, code=1).err
+    assert shell("data", "prepare", table, *options, code=1).error == "data"
     assert not (tmp_path / "visits.csv.toml").exists()
 
 
@@ -93,7 +92,7 @@ def test_uneven_columns_are_warned_of_once(shell: Shell, tmp_path: Path) -> None
     (tmp_path / "table.csv").write_text("\n".join(["id,label,share,income", *rows]))
     ended = shell("fit", tmp_path / "table.csv", "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
     assert ended.err.count("Warning: column 'income' varies") == 1
-    assert "scale the columns" in ended.err
+    assert "Warning: " in ended.err
 
 
 def test_even_columns_are_not(shell: Shell, visits_csv: Path, tmp_path: Path) -> None:
@@ -118,7 +117,7 @@ def test_ids_that_become_integers_are_still_the_same(shell: Shell, tmp_path: Pat
     path.write_text(named(list(map(str, range(59)))))
     assert shell("replay", ws, 1, "--json").json["holds"]
     refused = shell("fit", path, *FIT, "--out", ws, code=3)
-    assert "1 of the records were forgotten" in refused.err
+    assert refused.error == "already-forgotten"
     shell("fit", path, *FIT, "--out", ws, "--skip-forgotten")
     assert "holds" in shell("replay", ws, 1, "--json").out
 
@@ -130,7 +129,7 @@ def test_integers_that_become_texts_are_refused(shell: Shell, tmp_path: Path) ->
     shell("fit", path, *FIT, "--out", ws)
     shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")
     path.write_text(named([*map(str, range(59)), "x59"]))
-    assert "1 of the records were forgotten" in shell("fit", path, *FIT, "--out", ws, code=3).err
+    assert shell("fit", path, *FIT, "--out", ws, code=3).error == "already-forgotten"
 
 
 def test_columns_that_change_places(shell: Shell, tmp_path: Path) -> None:
@@ -142,4 +141,4 @@ def test_columns_that_change_places(shell: Shell, tmp_path: Path) -> None:
     shell("unlearn", ws, "--ids", "1", "--policy", "retrain", "--yes")
     path.write_text(named(list(map(str, range(60))), swapped=True))
     assert shell("replay", ws, 1, "--json").json["holds"]
-    assert "1 of the records were forgotten" in shell("fit", path, *FIT, "--out", ws, code=3).err
+    assert shell("fit", path, *FIT, "--out", ws, code=3).error == "already-forgotten"

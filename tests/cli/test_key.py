@@ -48,12 +48,12 @@ def test_whether_a_new_key_follows(shell: Shell, tmp_path: Path) -> None:
     old, new = tmp_path / "old.pub", tmp_path / "new.pub"
     shell("key", "new")
     shell("key", "show", "--out", old)
-    assert "is the one that you have" in shell("verify", old, "--against", old).out
+    shell("verify", old, "--against", old)
     shell("key", "rotate")
     shell("key", "show", "--out", new)
-    assert "has signed for the next" in shell("verify", new, "--against", old).out
+    shell("verify", new, "--against", old)
     assert shell("verify", new, "--against", old, "--json").json["holds"] is True
-    assert "older than the kept one" in shell("verify", old, "--against", new, code=4).out
+    shell("verify", old, "--against", new, code=4)
     shell("key", "new", tmp_path / "other.pem")
     assert shell("verify", tmp_path / "other.pub", "--against", old, "--json", code=4).json["holds"] is False
     assert "private key" in shell("verify", new, "--against", tmp_path / "other.pem", code=1).err
@@ -63,7 +63,7 @@ def test_whether_a_new_key_follows(shell: Shell, tmp_path: Path) -> None:
 def test_what_is_there_stays(shell: Shell, tmp_path: Path) -> None:
     shell("key", "new", tmp_path / "key.pem")
     before = (tmp_path / "key.pem").read_bytes()
-    assert "never written over" in shell("key", "new", tmp_path / "key.pem", code=1).err
+    assert shell("key", "new", tmp_path / "key.pem", code=1).error == "file-exists"
     shell("key", "show", tmp_path / "key.pem", "--out", tmp_path / "key.pem", code=1)
     (tmp_path / "letter").write_text("Dear Anna")
     shell("key", "show", tmp_path / "key.pem", "--out", tmp_path / "letter", code=1)
@@ -72,8 +72,8 @@ def test_what_is_there_stays(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_without_a_key(shell: Shell) -> None:
-    assert "maxrr key new" in shell("key", "show", code=1).err
-    assert "maxrr key new" in shell("key", "rotate", code=1).err
+    assert shell("key", "show", code=1).error == "key-missing"
+    assert shell("key", "rotate", code=1).error == "key-missing"
 
 
 def test_from_the_environment(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_from_the_environment(shell: Shell, tmp_path: Path, monkeypatch: pytest.
     made = shell("key", "show", tmp_path / "key.pem", "--json").json
     monkeypatch.setenv("MAXRR_SIGNING_KEY", (tmp_path / "key.pem").read_text())
     assert shell("key", "show", "--json").json["id"] == made["id"]
-    assert "name the file" in shell("key", "rotate", code=2).err
+    assert shell("key", "rotate", code=2).error == "usage"
     assert made["id"] not in shell("key", "rotate", tmp_path / "key.pem").out
     text = (tmp_path / "key.pem").read_text()
     monkeypatch.setenv("MAXRR_SIGNING_KEY", text.replace("MC4C", "MC4D"))
@@ -99,7 +99,7 @@ def test_a_key_that_others_can_read(shell: Shell, tmp_path: Path) -> None:
 def test_no_key_is_put_into_a_workspace(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "history-0123456789abcdef.bin").write_bytes(b"maxrr history 1\n")
-    assert "in a workspace" in shell("key", "new", tmp_path / "ws" / "keys" / "key.pem", code=1).err
+    assert shell("key", "new", tmp_path / "ws" / "keys" / "key.pem", code=1).error == "folder-taken"
     assert not (tmp_path / "ws" / "keys").exists()
 
 

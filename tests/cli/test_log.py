@@ -67,7 +67,7 @@ def test_another_key_vouches_for_nothing(shell: Shell, log: Path, operator: Oper
     make_key(tmp_path / "other.pem")
     other = ("--key", tmp_path / "other.pub")
     for place in (log, log / "checkpoint"):
-        assert "not signed by a key" in shell("verify", place, *other, code=4).out
+        assert shell("verify", place, *other, "--json", code=4).json["checks"][0]["held"] is False
     assert shell("verify", log, *other, *operator).code == 0
     assert "private key" in shell("verify", log, "--key", tmp_path / "key.pem", code=1).err
 
@@ -99,8 +99,8 @@ def test_what_became_of_a_log(shell: Shell, log: Path, key: SigningKey, operator
 
 def test_no_log(shell: Shell, log: Path, operator: Operator, tmp_path: Path, fitted_digits: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "has no log in it" in shell("verify", tmp_path / "empty", *operator, code=1).err
-    assert "does not sign its receipts" in shell("verify", fitted_digits, *operator, code=1).err
+    assert shell("verify", tmp_path / "empty", *operator, code=1).error == "no-log"
+    assert shell("verify", fitted_digits, *operator, code=1).error == "not-signed"
     shell("verify", tmp_path / "nothing", *operator, code=1)
     assert "--key" in shell("verify", log, code=2).err
 
@@ -110,4 +110,4 @@ def test_a_workspace_is_not_taken_for_a_log(shell: Shell, log: Path, operator: O
     created(tmp_path / "ws", SigningKey.generate())
     for pattern in ("history-*", "heads-*"):
         shutil.copy(next((tmp_path / "ws").glob(pattern)), log)
-    assert "its log is missing" in shell("verify", log, *operator, code=4).err
+    assert shell("verify", log, *operator, code=4).error == "log-missing"

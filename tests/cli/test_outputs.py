@@ -16,6 +16,7 @@ import maxrr.audit
 from maxrr import serving
 from maxrr.audit import AuditReport
 from maxrr.cli import app, demo
+from maxrr.cli.tickets import HEADINGS
 from maxrr.report.audit import audit_page
 from maxrr.report.page import GENERATOR
 from maxrr.serving.onnx import MODEL_HASH
@@ -26,6 +27,7 @@ from tests.cli.shell import Shell, copy_and_unlearn, receipt_file
 from tests.cli.test_audit import GONE, audited  # noqa: F401
 from tests.cli.test_replay import replayed
 from tests.cli.tree import LEAVES
+from tests.unlearning.problems import table
 
 Words = Callable[[Path, Path], tuple[object, ...]]
 
@@ -47,7 +49,7 @@ OUTPUTS = {
     "bundle place": Output(lambda made, out: ("bundle", made / "ws", out), ("model.bundle",)),
     "audit out": Output(lambda made, out: ("audit", made / "ws", 1, "--out", out), name="out.html"),
     "export place": Output(lambda made, out: ("export", made / "ws", out), ("model.onnx",), "out.onnx"),
-    "export folder": Output(lambda made, out: ("export", made / "ws", out, "--form", "torch")),
+    "export folder": Output(lambda made, out: ("export", made / "features", out)),
     "revocations out": Output(lambda made, out: ("revocations", made / "ws", "--out", out), ("revoked.json",)),
     "demo out": Output(lambda made, out: ("demo", "--out", out.parent), ("demo.html",), "report.html"),
     "receipt show out": Output(lambda made, out: ("receipt", "show", made / "ws", 1, "--out", out), ("receipt.json",)),
@@ -61,6 +63,10 @@ OUTPUTS = {
     "key show out": Output(
         lambda made, out: ("key", "show", made / "key.pem", "--out", out), ("key.pub", "operator.pub")
     ),
+    "unlearn out": Output(
+        lambda made, out: ("unlearn", made / "features", "--requests", made / "requests.csv", "--out", out, "--yes"),
+        ("results.csv",),
+    ),
     "key rotate file": Output(lambda made, out: ("key", "rotate", out), ("key.pem",)),
 }
 READ = {
@@ -69,6 +75,7 @@ READ = {
     "source",
     "meta",
     "recipe",
+    "requests_file",
     "file",
     "files",
     "thing",
@@ -81,7 +88,7 @@ READ_BY = {"receipt show place", "audit place", "replay place"}
 FILES = (
     "model.bundle", "report.html", "report.json", "model.onnx", "revoked.json",
     "demo.html", "reproduction.html", "alice.html", "alice.json", "key.pem", "key.pub", "operator.pub", "visits.csv",
-    "empty", "receipt.json", "history", "rows", "export/model.json",
+    "empty", "receipt.json", "history", "rows", "export/model.json", "results.csv",
 )  # fmt: skip
 
 
@@ -126,9 +133,12 @@ def made(
         (folder / f"{name}.html").write_text(f"{GENERATOR}<title>{title}</title>")
     (folder / "model.onnx").write_bytes(b"\x08" + MODEL_HASH.encode())
     (folder / "empty").touch()
+    (folder / "requests.csv").write_text("ticket,id\n")
+    (folder / "results.csv").write_text(",".join(HEADINGS))
     shell("revocations", ws, "--out", folder / "revoked.json")
     shell("bundle", ws, folder / "model.bundle")
-    shell("export", ws, folder / "export", "--form", "torch")
+    with Workspace.create(folder / "features", MaxRR.on_features(), table()) as features:
+        serving.export(features, folder / "export")
     shell("key", "show", folder / "key.pem", "--out", folder / "operator.pub")
     for name in ("alice.html", "alice.json"):
         shell("receipt", "for", ws, 1, "--id", GONE[0], "--out", folder / name)
@@ -206,7 +216,7 @@ def test_nothing_else_is_replaced(name: str, made: Path, tmp_path: Path, monkeyp
     output = OUTPUTS[name]
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    places = thinned(5, victims(output, made, tmp_path))
+    places = thinned(10, victims(output, made, tmp_path))
     before = contents(made, tmp_path)
     ended = {place: code_of(output.words(made, place)) for place in places}
     assert {place: code for place, code in ended.items() if code not in (1, 2)} == {}
@@ -224,7 +234,7 @@ def written_again(monkeypatch: pytest.MonkeyPatch, made: Path) -> None:
 
     def export_onnx(_: object, path: Path, **__: object) -> serving.Exported:
         path.write_bytes(b"\x08 new " + MODEL_HASH.encode())
-        return serving.Exported(path, 1, "onnx", 1, "0" * 64, "0" * 32, 1, 0.0, 0.0)
+        return serving.Exported(path, 1, "onnx", "0" * 64, "0" * 32, 0.0)
 
     monkeypatch.setattr(serving, "export_onnx", export_onnx)
 

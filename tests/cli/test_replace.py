@@ -28,24 +28,24 @@ def test_an_image_and_its_pixels_are_the_same_record(
     assert (receipt["records_before"], receipt["records_after"]) == (1420, 1420)
     assert receipt["guarantee"] == "exact-refit"
     again = shell("replace", digits, one, tmp_path / "corrected.npy", "--yes", code=1)
-    assert "just so already" in again.err
+    assert again.error == "no-change"
     shell("verify", receipt_file(digits, 1), "--against", digits)
 
 
 def test_another_class(shell: Shell, digits: Path, corrected: Path) -> None:
     one = kinds(digits)["free"][0]
     shown = shell("replace", digits, one, corrected, "--label", "7", "--yes").out
-    assert "1,420 → 1,420" in shown
+    assert shown.count("1,420") == 2
     other = shell("replace", digits, one, corrected, "--label", "shoe", "--yes", code=1)
     assert "'shoe'" in other.err
 
 
-def test_a_core_record_trained_again_without(shell: Shell, digits: Path, corrected: Path) -> None:
-    one = kinds(digits)["core"][0]
-    receipt = shell("replace", digits, one, corrected, "--policy", "retrain", "--yes", "--json").json
-    assert receipt["guarantee"] == "exact-retrain"
+def test_a_core_record_trained_again_without(shell: Shell, visits: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "corrected.npy", np.array([3.5, 4.5]))
+    words = ("replace", visits, "v1", tmp_path / "corrected.npy", "--policy", "retrain", "--yes", "--json")
+    assert shell(*words).json["guarantee"] == "exact-retrain"
     # The source still has the record as it was, and the model no longer has that one.
-    assert "1 of the 1,420 records" in shell("replay", digits, 1, code=1).err
+    assert shell("replay", visits, 1, code=1).error == "other-records"
 
 
 @pytest.mark.parametrize(
@@ -81,5 +81,5 @@ def test_bad_records(
 
 def test_records_that_are_not_there(shell: Shell, digits: Path, corrected: Path) -> None:
     _, test = load("digits")
-    assert "no record has id" in shell("replace", digits, test.ids[0], corrected, "--yes", code=3).err
+    assert shell("replace", digits, test.ids[0], corrected, "--yes", code=3).error == "unknown-id"
     assert "integers" in shell("replace", digits, "nine", corrected, "--yes", code=1).err

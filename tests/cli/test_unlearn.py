@@ -39,7 +39,7 @@ def test_the_plan_is_what_is_done(shell: Shell, digits: Path, kind: str, policy:
     assert receipt.guarantee == guarantee
     assert (receipt.records_before, receipt.records_after) == (1420, 1417)
     assert (receipt.model_before == receipt.model_after) == (model_of(digits) == before)
-    said = [guarantee, receipt.reason, before[:12], model_of(digits)[:12], f"maxrr receipt show {digits} 1"]
+    said = [guarantee, receipt.reason, f"maxrr receipt show {digits} 1"]
     assert [words for words in said if words not in done.out] == []
     assert ("An audit is due" in done.out) == (guarantee == "approximate-refit")
 
@@ -47,7 +47,7 @@ def test_the_plan_is_what_is_done(shell: Shell, digits: Path, kind: str, policy:
 def test_ids_may_be_repeated(shell: Shell, digits: Path) -> None:
     one, other = kinds(digits)["influential"][:2]
     shown = shell("plan", digits, "--ids", one, "--ids", other).out
-    assert "2 asked for: 2 influential" in shown
+    assert "2 influential" in shown.split("\n")[0]
     assert "exact-refit" in shown
     receipt = shell("unlearn", digits, "--ids", f"{one}, {other}", "--yes", "--json").json
     assert (receipt["influential"], receipt["records_after"]) == (2, 1418)
@@ -79,7 +79,7 @@ def test_what_could_be_asked_for_instead_is_told_to_programs(shell: Shell, digit
     plan = shell("plan", digits, "--ids", joined(of["core"]), "--json", code=3).json
     retrain, keep = plan["alternatives"]
     assert (retrain["guarantee"], keep["guarantee"], keep["refusal"]) == (None, "approximate-refit", None)
-    assert f"--policy retrain cannot do it ({retrain['refusal']}); --policy keep-extractor is" in plan["refusal"]
+    assert retrain["refusal"] in plan["refusal"]
     assert "core_policy" not in str(plan)
 
 
@@ -99,7 +99,7 @@ def test_subjects_where_there_are_none(shell: Shell, fitted_digits: Path) -> Non
 def test_what_was_forgotten_before(shell: Shell, digits: Path) -> None:
     asked = ("--ids", joined(kinds(digits)["free"][:2]), "--yes")
     shell("unlearn", digits, *asked)
-    assert "2 forgotten before" in shell("plan", digits, *asked[:2]).out
+    assert shell("plan", digits, *asked[:2], "--json").json["already_forgotten"] == 2
     assert shell("unlearn", digits, *asked, "--json").json["already_forgotten"] == 2
 
 
@@ -119,7 +119,7 @@ def test_somebody_is_asked(
     one = kinds(digits)["free"][0]
     at_a_terminal(monkeypatch, typed)
     ended = shell("unlearn", digits, "--ids", one, code=code)
-    assert "Forget these records for good? [y/N]" in ended.err
+    assert "[y/N]" in ended.err
     assert "exact-untouched" in ended.out
     assert len(receipts_in(digits)) == (code == 0)
 
@@ -159,7 +159,7 @@ def test_a_plan_that_is_stale_is_refused(shell: Shell, digits: Path, monkeypatch
     shell("unlearn", digits, "--ids", other, "--yes")
     monkeypatch.setattr(MaxRR, "plan", lambda *_, **__: plan)
     ended = shell("unlearn", digits, "--ids", one, "--yes", code=3)
-    assert "Nothing was changed: plan again" in ended.err
+    assert ended.error == "stale"
     assert len(receipts_in(digits)) == 1
 
 
@@ -188,14 +188,14 @@ def test_a_workspace_in_use_or_missing(
     shell: Shell, digits: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr("maxrr.cli.workspaces.WAIT", 0.0)
-    asked = () if command == "status" else ("--ids", 3)
+    asked = {"status": (), "plan": ("--ids", 3), "unlearn": ("--ids", 3, "--yes")}[command]
     with Workspace.open(digits):
         if command == "unlearn":
-            assert "another process" in shell(command, digits, *asked, code=1).err
+            assert shell(command, digits, *asked, code=1).error == "in-use"
         else:  # who only reads waits for nobody
             shell(command, digits, *asked)
-    assert "is not a workspace" in shell(command, digits / "nowhere", *asked, code=1).err
-    assert "is not a workspace" in shell(command, history_in(digits), *asked, code=1).err
+    assert shell(command, digits / "nowhere", *asked, code=1).error == "not-a-workspace"
+    assert shell(command, history_in(digits), *asked, code=1).error == "not-a-workspace"
 
 
 def test_words_are_those_of_the_library() -> None:

@@ -43,8 +43,7 @@ def plain(tmp_path: Path) -> Path:
 def test_a_true_page_is_verified(shell: Shell, page: Path, plain: Path, key: Path) -> None:
     shown = shell("verify", page, "--key", key).out
     assert len(re.findall(r"  yes$", shown, re.MULTILINE)) == len(CLAIMS) + 1
-    assert "(about alice, which is not signed): scan-0, scan-4, scan-8." in shown
-    assert "Receipt 3, 2026-03-01T07:45:10+00:00: exact-refit" in shown
+    assert all(said in shown for said in ("alice", "scan-0, scan-4, scan-8", "2026-03-01T07:45:10+00:00: exact-refit"))
     assert len(re.findall(r"  yes$", shell("verify", plain, "--key", key).out, re.MULTILINE)) == len(CLAIMS)
 
 
@@ -68,13 +67,13 @@ def test_forgeries_end_with_4(shell: Shell, tmp_path: Path, key: Path, name: str
     shown = shell("verify", path, "--key", key, code=4).out
     (line,) = [line for line in shown.splitlines() if line.startswith(CLAIMS[expected])]
     assert "  no: " in line
-    assert "signed receipt says" not in shown
+    assert "exact-refit" not in shown
 
 
 def test_a_page_with_other_words_ends_with_4(shell: Shell, page: Path, key: Path) -> None:
     page.write_text(page.read_text(encoding="utf-8").replace("were forgotten", "were kept"), encoding="utf-8")
     shown = shell("verify", page, "--key", key, code=4).out
-    assert "no: the page was changed: from line" in shown
+    assert shown.count("  no: ") == 1
     assert shown.count("  yes") == len(CLAIMS)
 
 
@@ -82,8 +81,7 @@ def test_a_page_of_another_version_ends_with_5(shell: Shell, page: Path, key: Pa
     older = re.sub('(name="maxrr-version" content=")[^"]+', r"\g<1>0.0.9", page.read_text(encoding="utf-8"))
     page.write_text(older, encoding="utf-8")
     shown = shell("verify", page, "--key", key, code=5).out
-    assert "maxrr 0.0.9 made it" in shown
-    assert "The signed receipt says" in shown
+    assert ("0.0.9" in shown, "exact-refit" in shown) == (True, True)
     other = page.with_name("other.pub")
     Path(other).write_bytes(OTHER.public.pem)
     shell("verify", page, "--key", other, code=4)
@@ -138,14 +136,11 @@ def test_keys(shell: Shell, tmp_path: Path, page: Path, key: Path) -> None:
 
 def test_the_log_of_today(shell: Shell, tmp_path: Path, plain: Path, key: Path) -> None:
     published(tmp_path / "log", 20)
-    assert "goes on from the state of it that is signed in here.  " in shell(
-        "verify", plain, "--key", key, "--against", tmp_path / "log"
-    ).out  # fmt: skip
     published(tmp_path / "rewritten", 20, b" rewritten")
-    shown = shell("verify", plain, "--key", key, "--against", tmp_path / "rewritten", code=4).out
-    assert "it was rewritten" in shown
     published(tmp_path / "split", 7, b" rewritten")
-    assert "two histories" in shell("verify", plain, "--key", key, "--against", tmp_path / "split", code=4).out
+    for name, code in {"log": 0, "rewritten": 4, "split": 4}.items():
+        said = shell("verify", plain, "--key", key, "--against", tmp_path / name, "--json", code=code).json
+        assert {check["name"]: check["held"] for check in said["checks"]}["log"] is (code == 0)
 
 
 def test_it_starts_without_what_it_does_not_need(page: Path, plain: Path, key: Path) -> None:
@@ -171,7 +166,7 @@ def test_a_person_gets_a_page(
 ) -> None:  # fmt: skip
     page, plain = tmp_path / "new" / "alice.html", tmp_path / "alice.json"
     shown = shell("receipt", "for", fitted_visits, 12, "--subject", "p4", "--out", page).out
-    assert "maxrr verify" in shown
+    assert str(page) in shown
     shell("receipt", "for", fitted_visits, 3, "--id", "v1", "--id", "v2", "--out", plain)
     assert asked == [
         {"number": 12, "subject": "p4", "ids": None}, {"number": 3, "subject": None, "ids": ["v1", "v2"]},
@@ -190,7 +185,7 @@ def test_what_cannot_be_written(shell: Shell, fitted_visits: Path, tmp_path: Pat
     shell(*who, "--subject", "p4", "--out", tmp_path / "alice.pdf", code=2)
     shell(*who, "--subject", "p4", "--out", fitted_visits / "alice.html", code=1)
     (tmp_path / "mine.html").write_text("mine")
-    assert "there already" in shell(*who, "--subject", "p4", "--out", tmp_path / "mine.html", code=1).err
+    assert shell(*who, "--subject", "p4", "--out", tmp_path / "mine.html", code=1).error == "file-exists"
     assert (tmp_path / "mine.html").read_text() == "mine"
 
 
@@ -221,8 +216,7 @@ def test_json_names_the_checks_and_what_came_of_them(shell: Shell, tmp_path: Pat
         "keys": True, "page": None,
     }  # fmt: skip
     shown = shell("verify", page, "--key", tmp_path / "other.pub", code=4).out
-    assert "not known: not looked at: it rests on the signature" in " ".join(shown.split())
-    assert "maxrr verify NEW --against OLD" in " ".join(shown.split())
+    assert (shown.count("not known: "), shown.count("--against OLD")) == (5, 2)
 
 
 def test_what_is_wrong_with_a_page_is_no_receipt_either(shell: Shell, tmp_path: Path, key: Path) -> None:

@@ -46,7 +46,7 @@ def tiny(site, seed=0, name="tiny"):
         files[f"{prefix}-images-idx3-ubyte"] = idx_bytes(rng.integers(0, 256, (count, 4, 5), dtype=np.uint8))
         files[f"{prefix}-labels-idx1-ubyte"] = idx_bytes(rng.integers(0, 2, count, dtype=np.uint8))
     sha256 = {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
-    return Known(name, site, ("no", "yes"), sha256, package=f"dataset-{name}"), files
+    return Known(name, site, ("no", "yes"), sha256), files
 
 
 class Server:

@@ -180,7 +180,7 @@ def test_other_files_are_refused(tmp_path):
     path = tmp_path / "data.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("X", b"not an array")
-    with pytest.raises(DataError, match=r"data\.npz: cannot be read as \.npz|lacks y"):
+    with pytest.raises(DataError, match=r"data\.npz: "):
         load_by_rows(path)
     with open(path, "wb") as file:
         np.save(file, X)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxrr.data import DataError, Dataset, load
-from maxrr.data.description import doubts
+from maxrr.data.doubts import doubts
 
 N = 40
 

@@ -4,6 +4,7 @@ import gzip
 import socket
 import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,14 +35,6 @@ def test_progress_is_in_bytes(published, server):
     fetch("tiny", lambda what, done, total, **numbers: seen.append((what, done, total)))
     assert [what for what, done, total in seen if done == total] == [f"fetching {name}" for name in published]
     assert (f"fetching {IMAGES}", *2 * [len(gzip.compress(published[IMAGES]))]) in seen
-
-
-def test_another_site_may_have_the_files(published, server, bare):
-    for path in list(server.answers):
-        server.answers["/mirror" + path] = server.answers.pop(path)
-    with pytest.raises(DataError, match="404"):
-        fetch("tiny")
-    assert fetch("tiny", site=server.address + "mirror/") == str(bare / "cache" / "maxrr" / "tiny")
 
 
 def test_no_length_is_no_error(published, server):
@@ -96,8 +89,8 @@ def test_an_ill_server(case, published, server, bare, monkeypatch):
     server.answers[f"/{last}.gz"], message = ILL[case]
     with pytest.raises(DataError, match=message) as caught:
         load("tiny")
-    assert f"{server.address}{last}.gz" in str(caught.value)
-    assert "tiny: 3 of its 4 files" in str(caught.value)
+    url = f"{server.address}{last}.gz"
+    assert url in str(caught.value)
     # What was whole stays, of the other nothing does, and the next time only that one is asked for.
     assert kept(bare) == sorted(f"cache/maxrr/tiny/{name}" for name in published if name != last)
     server.answers[f"/{last}.gz"] = good
@@ -106,23 +99,19 @@ def test_an_ill_server(case, published, server, bare, monkeypatch):
     assert server.asked == [f"/{last}.gz"]
 
 
-def test_offline_there_is_one_error_with_every_place_and_way(published, bare, monkeypatch):
+def test_offline_there_is_one_error_with_every_place(published, bare, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         refused = f"http://127.0.0.1:{free.getsockname()[1]}/"
+    monkeypatch.setitem(known.PUBLISHED, "tiny", replace(known.PUBLISHED["tiny"], site=refused))
+    monkeypatch.setenv("MAXRR_DATA", "/nowhere")
     with pytest.raises(DataError) as caught:
-        fetch("tiny", site=refused)
-    message = str(caught.value)
-    assert f"{refused}{IMAGES}.gz: cannot be fetched: <urlopen error [Errno 111] Connection refused>" in message
-    for place in ("$MAXRR_DATA: not set", f"{bare}/debian/tiny: 0 of", f"{bare}/cache/maxrr/tiny: 0 of"):
-        assert place in message
-    for way in ("apt-get install dataset-tiny", "set MAXRR_DATA to it", "maxrr data get tiny", *published):
-        assert way in message
+        fetch("tiny")
+    places = ("/nowhere/tiny", f"{bare}/debian/tiny", f"{bare}/cache/maxrr/tiny")
+    for said in (f"{refused}{IMAGES}.gz", *places, *published):
+        assert said in str(caught.value)
     assert caught.value.__suppress_context__
     assert kept(bare) == []
-    monkeypatch.setenv("MAXRR_DATA", "/nowhere")
-    with pytest.raises(DataError, match=r"/nowhere/tiny: 0 of its 4 files\n  /nowhere: 0 of"):
-        fetch("tiny", site=refused)
 
 
 def test_a_full_disk_is_no_network_error(published, bare, monkeypatch):
@@ -130,6 +119,6 @@ def test_a_full_disk_is_no_network_error(published, bare, monkeypatch):
         raise OSError(28, "No space left on the disk", str(path))
 
     monkeypatch.setattr(known, "write_atomically", full)
-    with pytest.raises(OSError, match=r"No space left on the disk.*train-images"):
+    with pytest.raises(OSError, match="train-images"):
         fetch("tiny")
     assert kept(bare) == []

@@ -87,7 +87,7 @@ def test_wrong_declarations(text, words):
 
 @pytest.mark.parametrize("values", [["true", "True"], [True, "TRUE"], ["1", "1.0"], [1, "1.0"], ["de", "de "]])
 def test_categories_that_tables_write_in_two_ways_are_one(values):
-    with pytest.raises(DataError, match="categories must be different"):
+    with pytest.raises(DataError, match=r"^categories "):
         Categories(values)
     one, other = values
     assert Categories([one]).encode([other]).tolist() == [[1.0]]
@@ -95,7 +95,7 @@ def test_categories_that_tables_write_in_two_ways_are_one(values):
 
 @pytest.mark.parametrize("name", ["fill", "mean", "width"])
 def test_constants_that_no_float_holds(name):
-    with pytest.raises(DataError, match=f"{name} must be a finite number"):
+    with pytest.raises(DataError, match=f"^{name} "):
         Number(**{name: 10**400})
 
 

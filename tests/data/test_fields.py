@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxrr.data import DataError, Dataset, describe
+from maxrr.data import DataError, Dataset
 from maxrr.data.fields import as_facts, from_facts, packed
 from maxrr.data.hashes import value_hashes
 from tests.data.sources import load_by_rows
@@ -110,8 +110,6 @@ def test_an_array_for_each_input_in_a_file(tmp_path):
     np.savez(path, **several, y=[0, 1, 0], ids=["a", "b", "c"], class_names=["no", "yes"])
     train, _ = load_by_rows(path, whole=True)
     assert train.content_hash() == texts().content_hash()
-    found = describe(train)
-    assert found.dtype == "length int64 and mask bool of shape (3,) and tokens int64 of shape (3,)"
     sides = {f"x_{side}.tokens": TOKENS for side in ("train", "test")} | {"y_train": [0, 1, 0], "y_test": [0, 1, 0]}
     np.savez(path, **sides)
     train, test = load_by_rows(path)

@@ -43,7 +43,7 @@ SIDES = {"x_train": X[:14], "y_train": Y[:14], "x_test": X[14:], "y_test": Y[14:
 
 def test_a_source_without_ids_is_refused_in_words(tmp_path):
     sources = {
-        table(tmp_path, ROWS): "give the column 'id', or another by id=… (--id), or ids_from='content'",
+        table(tmp_path, ROWS): "or another of 'label', 'x', 'y' by id=… (--id)",
         archive(tmp_path, X=X, y=Y): "give ids, or ids_from='content'",
     }
     for path, advice in sources.items():
@@ -177,7 +177,7 @@ def test_one_long_id_takes_no_room_for_all(tmp_path):
 def test_mixtures_are_not_made_equal(mixed):
     """NumPy makes strings of [1, 'a']."""
     for given_ in (mixed, np.array(mixed, dtype=object)):
-        with pytest.raises(DataError, match="not a mixture"):
+        with pytest.raises(DataError, match=", ".join(sorted(type(item).__name__ for item in mixed))):
             check_identifiers(given_, "ids")
 
 
@@ -188,7 +188,7 @@ def test_what_is_missing_is_named_by_its_row(given):
 
 
 def test_what_else_is_no_id_is_named_by_its_row():
-    with pytest.raises(DataError, match="UUID: write"):
+    with pytest.raises(DataError, match="UUID, int"):
         check_identifiers([1, uuid.uuid4()], "ids")
     with pytest.raises(DataError, match="64 bits"):
         check_identifiers([1, 2**70], "ids")
@@ -197,5 +197,5 @@ def test_what_else_is_no_id_is_named_by_its_row():
 def test_columns_of_objects_are_ids():
     assert check_identifiers(np.array(["a", "b"], dtype=object), "ids").tolist() == ["a", "b"]
     assert check_identifiers(np.array([1, 2], dtype=object), "ids").dtype == np.int64
-    with pytest.raises(DataError, match="or all strings"):
+    with pytest.raises(DataError, match="64 bits"):
         check_identifiers([2**70, 1], "ids")

@@ -13,7 +13,7 @@ from maxrr.unlearning import MaxRR, Replay
 @pytest.fixture(scope="session")
 def story() -> Story:
     training, test = load("digits")
-    training = training.select(training.ids[:500]).in_order()
+    training = training.select(training.ids[:400]).in_order()
     model = fitted(training)
     core = np.isin(training.ids, model.core_.ids)
     influential = np.isin(training.ids, model.influential_ids())
@@ -38,5 +38,5 @@ def story() -> Story:
     )  # fmt: skip
 
 
-def fitted(training: Dataset, epochs: int = 30) -> MaxRR:
+def fitted(training: Dataset, epochs: int = 20) -> MaxRR:
     return MaxRR(LeNet5(training.shape), HashCore(0.4, key="test"), epochs=epochs, lr=3e-3).fit(training)

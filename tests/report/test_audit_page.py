@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from maxrr.audit import AuditReport, audit
 from maxrr.audit.attacks import ATTACKS
 from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH, AttackResult, rank_in_words, sides
+from maxrr.core import HashCore
 from maxrr.data import load
+from maxrr.nets import MLP
 from maxrr.report.audit import TRACES, audit_page
 from maxrr.report.charts import Axes, Trace, roc_chart, strip
 from maxrr.report.page import environment, is_report
 from maxrr.report.words import p_value, percent
-from tests.report.conftest import fitted
+from maxrr.unlearning import MaxRR
 from tests.report.reading import all_of, read
 
 HOSTILE = "\"'><script>alert(1)</script><img src=http://x onerror=alert(1)>&amp;"
@@ -27,8 +29,8 @@ HOSTILE = "\"'><script>alert(1)</script><img src=http://x onerror=alert(1)>&amp;
 def audited() -> AuditReport:
     """An audit that really happened, of a small model with all attacks."""
     training, test = load("digits")
-    training = training.select(training.ids[:120]).in_order()
-    model = fitted(training, epochs=2)
+    training, test = training.select(training.ids[:120]).in_order(), test.select(test.ids[:60])
+    model = MaxRR(MLP(64, 10, hidden=(8,)), HashCore(0.4, key="test"), epochs=2).fit(training)
     ids = model.core_.ids[:12]
     receipt = model.unlearn(ids, core_policy="keep-extractor")
     return audit(model, receipt, training.select(ids), test, shadows=8)
@@ -130,7 +132,7 @@ def test_a_single_record_has_a_p_value_and_no_curve(audited: AuditReport, of_one
     assert [each for each in all_of(one, "svg") if "chart" in each.attributes["class"]] == []
     (centre,) = (each for each in all_of(one, "div") if each.attributes.get("class") == "centre")
     assert f"p = {p_value(of_one.finding.p_value)}" in centre.text
-    assert "Receipt 1 says that a record was forgotten" in one.text
+    assert "a record was" in one.text.split("Receipt 1")[1]
     assert "no member" in one.text
     assert "AUC of LiRA" not in one.text
 

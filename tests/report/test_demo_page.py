@@ -58,7 +58,7 @@ def test_what_happened_is_on_it(story: Story) -> None:
     reader = read(demo_page(story))
     expected = [
         "9 images forgotten, to the byte.",
-        f"{story.kinds['free'].sum()} of 500",
+        f"{story.kinds['free'].sum()} of 400",
         *(f"{members.sum()} {kind} (" for kind, members in story.kinds.items()),
         f"{100 * story.accuracy:.1f} → {100 * story.requests[-1].accuracy:.1f} %",
         f"accuracy on {story.test_records} test images",
@@ -69,7 +69,7 @@ def test_what_happened_is_on_it(story: Story) -> None:
         "750 ms",
         "approximate-refit",
         "after 6.2 s: identical.",
-        "epochs 30, batch size 64, lr 0.003",
+        "epochs 20, batch size 64, lr 0.003",
     ]
     assert [words for words in expected if words not in reader.text] == []
     assert reader.text.count("✓ identical") == 2 * len(story.requests)
@@ -84,7 +84,7 @@ def test_the_receipts_are_on_it_to_the_letter(story: Story) -> None:
 def test_every_record_has_one_mark_in_each_chart(story: Story) -> None:
     page = demo_page(story)
     charts = re.findall(r'<svg class="chart.*?</svg>', page)
-    assert [sum(path.count("M") for path in re.findall(r' d="([^"]*)"', chart)) for chart in charts] == [500, 500]
+    assert [sum(path.count("M") for path in re.findall(r' d="([^"]*)"', chart)) for chart in charts] == [400, 400]
     assert [chart.count('class="ring"') for chart in charts] == [9, 9]
     assert sum(sheet.count("<rect") for sheet in re.findall(r'<svg class="sheet.*?</svg>', page)) == 9
 
@@ -114,8 +114,8 @@ def test_hostile_text_stays_text(story: Story) -> None:
 def test_a_difference_is_not_hidden(story: Story) -> None:
     first = replace(story.requests[0], retrained="0" * 64)
     text = read(demo_page(replace(story, requests=(first, *story.requests[1:])))).text
-    assert "9 images forgotten, but the bytes differ." in text
-    assert "After two of these it was, byte for byte" in text
+    assert text.count("bytes differ") == 2
+    assert "After two" in text
     assert "2 of 3" in text
     assert (text.count("✗ different"), text.count("✓ identical")) == (2, 4)
 
@@ -125,15 +125,15 @@ def test_a_failed_replay_is_not_hidden(story: Story) -> None:
     told = replace(story, replay=replayed)
     assert not told.same_bytes
     text = read(demo_page(told)).text
-    assert "but the bytes differ" in text
-    assert "different. The largest difference is inf, in head weights." in text
+    assert text.count("bytes differ") == 2
+    assert "difference is inf, in head weights" in text.split("different.")[1]
 
 
 @pytest.mark.parametrize("seconds", [0.5, 0.9])
 def test_slower_is_not_called_faster(story: Story, seconds: float) -> None:
     slow = tuple(replace(request, seconds=seconds, retrained_seconds=0.6) for request in story.requests)
     text = read(demo_page(replace(story, requests=slow))).text
-    assert "times faster" not in text
+    assert not re.search(r"times faster", text)
     assert text.count("no faster") == 3
 
 
@@ -144,6 +144,5 @@ def test_a_receipt_says_what_is_left(story: Story) -> None:
     )  # fmt: skip
     request = replace(story.requests[0], receipt=receipt)
     text = read(demo_page(replace(story, requests=(request, *story.requests[1:])))).text
-    assert "2 exact duplicates under other ids stay" in text
-    assert "An audit is due: the extractor keeps what it learned from 1 forgotten core record." in text
-    assert "The answer is not exact" in text
+    for said in ("2 exact duplicates", "1 forgotten core record", "not exact"):
+        assert said in text

@@ -20,7 +20,6 @@ from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, texts
 from tests.unlearning.problems import digits, fresh, probe, table
 
 CORE = HashCore(0.5, key="house")
-OTHERS = "picture and table", "tokens"
 
 
 class TwoParts(nn.Module):
@@ -97,8 +96,7 @@ def metadata(path):
     [
         "pixels",
         "two classes",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("custom", "frozen")),
-        "double precision",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("custom", "frozen", "double precision")),
     ],
 )
 def test_the_file_computes_what_the_model_does(name, exported):
@@ -110,9 +108,7 @@ def test_the_file_computes_what_the_model_does(name, exported):
         assert np.allclose(probabilities, model.predict_proba(some), rtol=0, atol=1e-4)
         assert np.array_equal(model.classes_[label], model.predict(some))
     assert written.bytes == written.path.stat().st_size
-    assert written.compared == 64
-    assert 0 <= written.scores_difference < 1e-4
-    assert 0 <= written.probabilities_difference < 1e-4
+    assert 0 <= written.difference < 1e-4
 
 
 def test_inputs_and_outputs_are_named_and_typed(exported):
@@ -182,21 +178,7 @@ def test_probabilities_survive_scores_far_outside(exported):
 def written_already(exported, monkeypatch):
     """The graph of the model of two classes, for what comes after it: writing it again takes seconds."""
     before = exported("two classes")
-    monkeypatch.setattr(onnx, "write_graph", lambda fitted: (before.path.read_bytes(), before.opset))
-
-
-@pytest.mark.usefixtures("written_already")
-@pytest.mark.parametrize("given", [table(), table(1), table().inputs], ids=["dataset", "one", "array"])
-def test_it_is_compared_on_records_of_ones_own(given, path):
-    assert export_onnx(fitted_on("two classes"), path, given).compared == len(given)
-
-
-@pytest.mark.parametrize(
-    "given", [np.zeros((3, 1, 8, 8)), np.zeros((3, 64), np.uint8), np.zeros((0, 1, 8, 8), np.uint8)]
-)
-def test_records_of_another_kind_are_refused(given, path):
-    with pytest.raises(ValueError, match=r"the model takes one or more of uint8 of shape \(1, 8, 8\)"):
-        export_onnx(fitted_on("pixels"), path, given)
+    monkeypatch.setattr(onnx, "write_graph", lambda fitted: before.path.read_bytes())
 
 
 class Steps(nn.Module):
@@ -212,14 +194,12 @@ class Steps(nn.Module):
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # the labels are drawn
-def test_a_network_that_takes_no_made_up_records_is_compared_on_ones_own(path):
+def test_a_network_that_takes_no_made_up_records_is_compared_on_ones(path):
     rng = np.random.default_rng(3)
     features = rng.integers(0, 8, (90, 3)).astype(np.float32)
     model = fresh(CORE, table(), Steps()).fit(Dataset(features, np.arange(90) % 3, ("a", "b", "c"), np.arange(90)))
-    with pytest.raises(ValueError, match=r"does not take made-up records .*: pass some of your own"):
-        export_onnx(model, path)
-    assert not path.exists()
-    assert export_onnx(model, path, features).compared == 90
+    assert export_onnx(model, path).difference < 1e-4
+    assert np.allclose(run(path, features)[0], model.decision_function(features), atol=1e-4)
 
 
 class Undecided(nn.Module):
@@ -236,7 +216,7 @@ class Undecided(nn.Module):
 
 def test_a_network_that_is_no_graph_is_refused(path):
     model = fresh(CORE, table(), Undecided()).fit(table())
-    with pytest.raises(ValueError, match="the network cannot be written as an ONNX graph"):
+    with pytest.raises(ValueError, match="ONNX graph"):
         export_onnx(model, path)
     assert not path.exists()
 
@@ -245,7 +225,7 @@ def test_a_network_that_is_no_graph_is_refused(path):
 def test_what_onnxruntime_does_not_know_is_refused(path):
     network = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 10)).double()
     model = fresh(CORE, digits(), network, epochs=1).fit(digits())
-    with pytest.raises(ValueError, match=r"onnxruntime cannot compute the graph: .*Conv"):
+    with pytest.raises(ValueError, match=r"onnxruntime .*Conv"):
         export_onnx(model, path)
     assert not path.exists()
 
@@ -258,7 +238,7 @@ def unscaled(features, dtype):
 def test_a_graph_that_computes_something_else_is_not_written(path, monkeypatch):
     path.write_text("an older file")
     monkeypatch.setattr(onnx, "ready", unscaled)
-    with pytest.raises(ValueError, match="scores differ from the model's by"):
+    with pytest.raises(ValueError, match="scores differ"):
         export_onnx(fitted_on("pixels"), path)
     assert [file.read_text() for file in path.parent.iterdir()] == ["an older file"]
 
@@ -278,12 +258,14 @@ def test_above_a_tolerance_no_file_is_left(tolerance, message, path, monkeypatch
 @pytest.mark.parametrize("package", ["onnxruntime", "onnxscript"])
 def test_a_missing_package_is_named_with_what_to_install(package, path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=rf"writing ONNX needs {package}: pip install 'maxrr\[onnx\]'"):
+    with pytest.raises(ValueError, match=rf"{package}.*maxrr\[onnx\]"):
         export_onnx(fitted_on("two classes"), path)
 
 
-@pytest.mark.parametrize("name", ["text", *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["text", "picture and table", "tokens"])
 def test_several_inputs_and_integers(path, name):
+    """That of texts is in a folder of `test_folder.py` each time."""
     if name == "text":
         network, data, known = Text(), texts(), ["mask", "tokens"]
     elif name == "tokens":
@@ -293,7 +275,7 @@ def test_several_inputs_and_integers(path, name):
     else:
         network, data, known = PictureAndTable(), pictures_and_rows(), ["records_0", "records_1"]
     model = fresh(CORE, None, network).fit(data)
-    export_onnx(model, path, data if name == "tokens" else None)
+    export_onnx(model, path)
     graph = session(path)
     assert [each.name for each in graph.get_inputs()] == known
     given = {name: np.array(part[:5]) for name, (_, part) in zip(known, parts_of(data.inputs), strict=True)}

@@ -11,7 +11,7 @@ import pytest
 from maxrr import MaxRR
 from maxrr.data import Categories, Encoding, Number, from_frame
 from maxrr.data.reading import Reading
-from maxrr.errors import DataError
+from maxrr.errors import DataError, MissingColumn
 from maxrr.files.strict_json import json_digest
 from maxrr.serving import export, export_onnx, load
 from maxrr.workspace import Workspace
@@ -48,7 +48,7 @@ def test_rows_in_all_forms_are_the_encoded_records(folder):
 
 def test_inputs_that_are_encoded_already_come_as_an_array(folder):
     frame = pd.DataFrame(RECORDS.inputs, columns=RECORDS.columns)
-    with pytest.raises(DataError, match="has no column 'country'"):
+    with pytest.raises(MissingColumn, match="'country'"):
         load(folder).predict(frame)
 
 
@@ -91,7 +91,7 @@ def test_rows_that_no_table_of_the_model_has(folder, given, words):
 
 
 def test_plain_columns_need_no_encoding(tmp_path):
-    records = from_frame(pd.DataFrame(ROWS), columns=["visits"])
+    records = from_frame(pd.DataFrame(ROWS)[["id", "label", "visits"]])
     export(MaxRR.on_features().fit(records), tmp_path / "model")
     assert json.loads((tmp_path / "model" / "model.json").read_text())["encoding"] is None
     served = load(tmp_path / "model")
@@ -108,35 +108,15 @@ def test_a_workspace_that_knows_its_encoding_exports_it(tmp_path):
     assert served.predict(ASKED).tolist() == (names[expected] if expected.dtype.kind == "i" else expected).tolist()
 
 
-def test_a_workspace_that_knows_its_encoding_refuses_another(tmp_path):
-    model, source = MaxRR.on_features(), {"reading": Reading(encoding=ENCODING).to_toml()}
-    other = Encoding(ENCODING.rules | {"age": Number(fill=2.0, indicator=True, width=3.0)})  # of the same columns
-    with Workspace.create(tmp_path / "ws", model, RECORDS, source=source) as workspace:
-        with pytest.raises(ValueError, match="another one than the workspace was fitted with"):
-            export(workspace, tmp_path / "model", encoding=other)
-        export(workspace, tmp_path / "model", encoding=ENCODING)
-
-
-def test_an_export_of_encoded_columns_without_the_encoding_says_so(tmp_path):
-    with pytest.warns(UserWarning, match="has no encoding, and takes inputs such as 'age is missing' as they are"):
-        export(MaxRR.on_features().fit(RECORDS), tmp_path / "model")
-
-
-@pytest.mark.parametrize("given", ["enc.json", {"age": {"fill": 2.0}}])
-def test_an_encoding_that_is_none_is_named(given, tmp_path):
-    with pytest.raises(TypeError, match=r"encoding is a maxrr\.data\.Encoding.* not "):
-        export(MaxRR.on_features().fit(RECORDS), tmp_path / "model", encoding=given)
-
-
 def test_a_path_is_no_model(tmp_path):
     for way in (export, export_onnx):
-        with pytest.raises(TypeError, match=r"a fitted MaxRR or an open Workspace.*not 'ws'"):
+        with pytest.raises(TypeError, match=r"MaxRR .*'ws'"):
             way("ws", tmp_path / "model")
 
 
 @pytest.mark.parametrize("other", [{"country": Categories(["de", "es"])}, {"size": Number()}])
 def test_an_encoding_of_other_columns_is_not_exported(other, tmp_path):
-    with pytest.raises(ValueError, match="the encoding is of other columns"):
+    with pytest.raises(ValueError, match="other columns"):
         export(MaxRR.on_features().fit(RECORDS), tmp_path / "model", encoding=Encoding({**ENCODING.rules, **other}))
     assert not (tmp_path / "model").exists()
 
@@ -145,5 +125,5 @@ def test_a_forged_encoding_is_refused(folder, tmp_path):
     body = json.loads((folder / "model.json").read_text()) | {"encoding": '{"size": {"fill": 1.0}}'}
     del body["hash"]
     (tmp_path / "model.json").write_text(json.dumps(body | {"hash": json_digest(body)}))
-    with pytest.raises(ValueError, match="the encoding is of other columns"):
+    with pytest.raises(ValueError, match="other columns"):
         load(tmp_path)

@@ -156,7 +156,7 @@ def test_what_a_workspace_hands_out_is_its_callers(tmp_path):
         given(workspace, RECORDS).model.replace(RECORDS.ids[1], MORE[0], core_policy="retrain")
         handed += [values, workspace.status()]
         assert list(shared(handed, [own, workspace.model._state, vars(workspace._store)])) == []
-        export(workspace, tmp_path / "out", form="torch")
+    export(MaxRR.on_features().fit(RECORDS), tmp_path / "out")
     served = load(tmp_path / "out")
     assert list(shared(served, vars(served._loaded))) == []
 

@@ -11,7 +11,6 @@ from maxrr import MaxRR
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.errors import DataError
 from maxrr.nets import Recipe
-from maxrr.serving import export, load
 from maxrr.unlearning import replay
 from maxrr.workspace import Workspace, WorkspaceError
 from tests import hidden_networks as networks
@@ -144,20 +143,16 @@ class Placed(networks.Table):
         return torch.relu(self.first(self.before(x)))
 
 
-def test_a_frozen_network_whose_table_is_another_does_not_open_or_load(tmp_path):
+def test_a_frozen_network_whose_table_is_another_does_not_open(tmp_path):
     """Its buffer is not persistent: no file has it, and the layers name it by its hash."""
     network, training = Placed(), records(120)
     network.places = network.places + 0.5
     same = copy.deepcopy(network)
     with Workspace.create(tmp_path / "ws", MaxRR(network, Frozen(whole=True)), training) as workspace:
-        export(workspace, tmp_path / "served", form="torch")
         hash_ = workspace.model.model_hash_
     network.places = network.places - 0.5
     with pytest.raises(WorkspaceError, match="other layers"):
         Workspace.open(tmp_path / "ws", network=network)
-    with pytest.raises(ValueError, match="other features"):
-        load(tmp_path / "served", network=network)
-    load(tmp_path / "served", network=same)
     with Workspace.open(tmp_path / "ws", network=same) as workspace:
         assert workspace.model.model_hash_ == hash_
 

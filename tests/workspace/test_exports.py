@@ -6,9 +6,10 @@ import threading
 
 import pytest
 
+from maxrr import MaxRR
 from maxrr.serving import export
 from maxrr.workspace import Workspace, WorkspaceError, overview
-from tests.unlearning.problems import table_model
+from tests.unlearning.problems import table, table_model
 from tests.workspace.problems import found, given, history_in, kinds, needles
 
 
@@ -159,9 +160,10 @@ def test_a_snapshot_learns_of_exports_that_others_noted(workspace):
 
 
 @pytest.mark.parametrize("of", ["workspace", "model"])
-def test_an_export_of_the_live_model_is_noted_like_one_of_the_workspace(workspace, tmp_path, of):
-    made = export(workspace if of == "workspace" else workspace.model, tmp_path / "served", form="torch")
-    assert [each.id for each in workspace.exports()] == [made.export]
+def test_an_export_of_the_live_model_is_noted_like_one_of_the_workspace(tmp_path, of):
+    with Workspace.create(tmp_path / "ws", MaxRR.on_features(), table()) as workspace:
+        made = export(workspace if of == "workspace" else workspace.model, tmp_path / "served")
+        assert [each.id for each in workspace.exports()] == [made.export]
 
 
 def test_a_model_from_elsewhere_is_refused(workspace):

@@ -67,7 +67,7 @@ VERBS = {
     "refit": lambda workspace, records, free: given(workspace, records).model.refit(),
     "bundle": lambda workspace, records, free: workspace.model.bundle(),
     "record_export": lambda workspace, records, free: workspace._keeper.note_export("onnx", "a.onnx", workspace.model),
-    "export": lambda workspace, records, free: export(workspace, workspace.folder.parent / "served", form="torch"),
+    "export": lambda workspace, records, free: export(workspace, workspace.folder.parent / "served"),
 }
 
 

@@ -29,6 +29,8 @@ __all__ = ["app"]
 HELP = (
     "Classifiers that forget records cheaply and exactly, and show that they did.\n\n"
     "A model lives in a workspace, a folder that `maxrr fit` makes. Try `maxrr demo` first.\n\n"
+    "Where a model has a network or a training function of your own, the variables MAXRR_NETWORK and MAXRR_TRAIN name "
+    "it, as package.module:function: a workspace runs no code but MaxRR's by itself.\n\n"
     "Exit codes:\n\n" + "\n".join(f"    {code:>3}  {meaning}" for code, meaning in MEANING.items())
 )
 
@@ -91,8 +93,8 @@ app.add_typer(
 )
 app.add_typer(
     group(
-        "Data sets: how a source is read, what is in it, and those known by name.",
-        {"prepare": data.prepare, "describe": data.describe, "get": data.get},
+        "Data sets: how a source is read, and those known by name.",
+        {"prepare": data.prepare, "get": data.get},
     ),
     name="data",
 )

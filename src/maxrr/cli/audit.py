@@ -5,8 +5,6 @@ from __future__ import annotations
 import json as json_
 import os
 import shutil
-import stat
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +16,7 @@ from maxrr.cli.options import Device, EngineName, Json, Source
 from maxrr.cli.receipt import Named, receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import check_code, opened, reading_in, sides
-from maxrr.errors import UnsafeMode
+from maxrr.errors import RecordsMissing, UnreadableFile
 
 if TYPE_CHECKING:
     from maxrr.audit import AuditReport, Finding
@@ -93,7 +91,7 @@ def audit(
         gone = forgotten_records(found, handed, training, forgotten)
         unseen = model.kind_.with_classes(held_out if test is None else everything_in(found, test))
         if not len(unseen):
-            raise Stop(FAILED, "the source has no test records, and an audit needs some: bring them by --test")
+            raise RecordsMissing("the source has no test records, and an audit needs some: bring them by --test")
         try:
             result = audit_(
                 model, handed, gone, unseen, shadows=shadows, device=device, folder=scratch(),
@@ -124,10 +122,9 @@ def forgotten_records(workspace: Workspace, receipt: Receipt, training: Dataset,
     wanted = len(set(receipt.tombstones))
     missing = wanted - int(named.forgotten.sum())
     if missing:
-        raise Stop(
-            FAILED,
+        raise RecordsMissing(
             f"{given or 'the source'} lacks {missing:,} of the {wanted:,} records on receipt {receipt.number}: "
-            "bring all of them, with their ids, by --forgotten",
+            "bring all of them, with their ids, by --forgotten"
         )
     return records.select(records.ids[named.forgotten])
 
@@ -144,16 +141,12 @@ def everything_in(workspace: Workspace, source: str) -> Dataset:
 
 
 def scratch() -> Path:
-    """A folder of the user's own for what shadow models say, from where an interrupted audit goes on.
+    """A folder in the user's cache for what shadow models say, from where an interrupted audit goes on.
 
     It holds probabilities, neither records nor networks. What an audit left behind that nobody went on with is deleted.
     """
-    windows = os.name == "nt"  # where the temporary folder is the user's own
-    folder = Path(tempfile.gettempdir()) / ("maxrr-audit" if windows else f"maxrr-audit-{os.getuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not windows and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077 or folder.is_symlink()):
-        raise UnsafeMode(f"{folder} can be read by others, and probabilities would be written there: remove it")
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maxrr" / "audits"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for left in folder.iterdir():
         if time.time() - left.stat().st_mtime > A_DAY:
             shutil.rmtree(left, ignore_errors=True)
@@ -245,7 +238,7 @@ def draw(file: Path, page: Path) -> None:
     try:
         drawn = audit_page(AuditReport.from_json(read_regular(file).decode()))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise Stop(FAILED, f"{file} is not a report that `maxrr audit` wrote, or was changed: {error}") from None
+        raise UnreadableFile(f"{file} is not a report that `maxrr audit` wrote, or was changed: {error}") from None
     page.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(page, drawn.encode())
     show.say(f"Wrote {show.near(page)}.")

@@ -75,8 +75,7 @@ def catch_up(
     known = [None if operator is None else PublicKeys.load(operator), find_public_keys()]
     keys = [key for some in known if some is not None for key in some.keys]
     with outcome.told() as ending:
-        with opened(workspace, moved=source, may_be_older=True) as found:
-            before = found.model.model_hash_
+        with opened(workspace, moved=source, newest=False) as found:
             with ending.work(workspace, UNDONE, outcome.request_done), show.progress():
                 try:
                     receipt = found.accept_loss(accept_loss or "") if newer is None else found.catch_up(
@@ -85,9 +84,9 @@ def catch_up(
                 except Refused as refused:
                     words = re.sub(r"core_policy='([\w-]+)'", r"--policy \1", str(refused))
                     raise Stop(REFUSED, f"refused: {words}") from None
-            number, ending.unfinished, after = found.status().requests, found.unfinished, found.model.model_hash_
+            number, ending.unfinished = found.status().requests, found.unfinished
         if receipt is not None:
-            outcome.tell(outcome.Answer(receipt, workspace, before, after), json=json)
+            outcome.tell(receipt, workspace, json=json)
         elif json:
             show.json({"requests": number})
         else:

@@ -1,28 +1,21 @@
-"""`maxrr data`: data sets known by name, how a source is read, and what is in it."""
+"""`maxrr data`: how a source is read, and data sets known by name."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
 from maxrr.cli import outputs, show
-from maxrr.cli.fit import tell_columns
 from maxrr.cli.options import Json
-from maxrr.plain_text import count
-
-if TYPE_CHECKING:
-    from maxrr.data import Description
 
 ABOUT = {
     "digits": "1,797 handwritten digits, 8 × 8, ten classes",
     "fashion-mnist": "70,000 pieces of clothing, 28 × 28, ten classes",
     "mnist": "70,000 handwritten digits, 28 × 28, ten classes",
 }
-BAR = 20  # letters for the largest class
 
 
 class SplitBy(StrEnum):
@@ -116,62 +109,3 @@ def prepare(
     show.say(f"Wrote {show.near(file)}:")
     for line in file.read_text(encoding="utf-8").splitlines():
         show.say(line)
-
-
-def describe(
-    source: Annotated[
-        str,
-        Argument(
-            metavar="SOURCE", help="A data set known by name, an .npz, .npy, .csv or .parquet file, a folder of images."
-        ),
-    ],
-    json: Json = False,
-) -> None:
-    """Count the records of a data set: by class, by subject, and those that occur more than once.
-
-    Examples:
-
-        maxrr data describe visits.csv
-    """
-    import maxrr.data as data
-
-    with show.progress():
-        train, test = data.load(source, progress=show.report)
-    found = data.describe(train, test)
-    if json:
-        tell_columns(train, json)
-        show.json({"source": source, **asdict(found), "columns": train.columns})
-        return
-    show.say(f"{source}: {counts(found)}")
-    tell_columns(train, json)
-    show.table(("class", "train", "test", "share"), balance(found), numbers=("train", "test"))
-    show.say(duplicates(found))
-
-
-def counts(found: Description) -> str:
-    """How many records of what, about how many people."""
-    train, test = found.records
-    each = f"{' × '.join(map(str, found.shape))} {found.dtype}".strip()
-    people = "no subject ids" if found.subjects is None else f"about {count(found.subjects, 'subject')}"
-    return f"{count(train, 'record')} for training and {test:,} for testing, each {each}; {people}."
-
-
-def balance(found: Description) -> list[tuple[str, str, str, str]]:
-    """A row for each class, with a bar as long as its share of the largest."""
-    largest = max(map(sum, found.balance.values()))
-    rows = []
-    for name, (train, test) in found.balance.items():
-        length = round(BAR * (train + test) / largest)
-        rows.append((name, f"{train:,}", f"{test:,}", "█" * length or "▏"))
-    return rows
-
-
-def duplicates(found: Description) -> str:
-    """How many records are there more than once, and where that does harm."""
-    if not found.duplicate_groups:
-        return "No two records have the same inputs."
-    return (
-        f"{found.duplicate_records:,} records share their inputs with another, in "
-        f"{count(found.duplicate_groups, 'group')}: "
-        f"{found.conflicting_groups:,} with more than one label, {found.shared_groups:,} both in train and in test."
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,13 +12,6 @@ from maxrr.cli import outputs, show
 from maxrr.cli.options import Folder, Json
 from maxrr.cli.workspaces import check_code, opened
 from maxrr.plain_text import count, size
-
-
-class Form(StrEnum):
-    """What computes a model in a serving folder."""
-
-    ONNX = "onnx"
-    TORCH = "torch"
 
 
 def export(
@@ -32,20 +24,13 @@ def export(
             "export, which is replaced.",
         ),
     ],
-    form: Annotated[
-        Form | None,
-        Option(
-            help="What computes the model in a folder. onnx (if not given): NumPy and onnxruntime. torch: PyTorch, for "
-            "networks that are no graph."
-        ),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Write the model for programs that only predict: as an ONNX file, or as a folder. No record is in it.
 
     The export is compared with the model before it is written. It is a copy, which later requests do not reach: the
     workspace notes it, and `maxrr status` says when it is out of date. Needs the packages of the extra called onnx,
-    unless the form is torch, or the records are embeddings, which NumPy alone serves.
+    unless the records are embeddings, which NumPy alone serves from a folder.
 
     Examples:
 
@@ -57,26 +42,18 @@ def export(
     in_file = place.suffix == ".onnx"
     if place.suffix and not in_file and not place.is_dir():
         raise BadParameter(f"{place} is neither an ONNX file, such as {place.with_suffix('.onnx')}, nor a folder")
-    if form is not None and in_file:
-        raise BadParameter("--form goes with a folder: a file is always ONNX")
     if in_file:
         outputs.check(place, "an ONNX file that maxrr wrote", lambda file: b"maxrr.model_hash" in file.read_bytes())
     outputs.check_apart(place)
-    with opened(workspace, read_only=True) as found:
-        found.check_newest()
+    with opened(workspace, read_only=True, newest=True) as found:
         check_code(found)
-        if in_file:
-            written = serving.export_onnx(found, place)
-        else:
-            written = serving.export(found, place, form=None if form is None else form.value)
+        written = serving.export_onnx(found, place) if in_file else serving.export(found, place)
     if json:
         show.json(asdict(written) | {"path": str(written.path)})
         return
-    kind = f"ONNX opset {written.opset}" if in_file else f"export {written.export}, computed by {written.form}"
     show.say(
-        f"Wrote {written.path}, {size(written.bytes)}: model {written.model_hash[:12]}…, {kind}. "
-        f"On {count(written.compared, 'record')} its probabilities are the model's to "
-        f"{written.probabilities_difference:.0e}."
+        f"Wrote {written.path}, {size(written.bytes)}, computed by {written.form}: model {written.model_hash[:12]}…. "
+        f"Its probabilities are the model's to {written.difference:.0e}, on records that were made up."
     )
 
 

@@ -16,18 +16,18 @@ from typer import Argument, Context, Option
 
 from maxrr.cli import outcome, outputs, show, status
 from maxrr.cli.options import NETWORK, TRAIN, Copies, Device, EngineName, Folder, Json, Source
-from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
+from maxrr.cli.run import FAILED, USAGE, Stop
 from maxrr.cli.workspaces import (
-    WAIT,
     check_code,
     importing_from_here,
     named_network,
     noted,
+    open_folder,
     opened,
-    people_are_apart,
     sides,
     training_function,
 )
+from maxrr.errors import AlreadyForgotten
 
 if TYPE_CHECKING:
     from maxrr.core import Core
@@ -61,10 +61,20 @@ def fit(
     ] = None,
     shards: Annotated[int, Option(min=1, help="How many extractors share the core, each with a part.")] = 1,
     network: Annotated[
-        str | None, Option(envvar=NETWORK, show_envvar=False, help="A network of your own: package.module:function.")
+        str | None,
+        Option(
+            envvar=NETWORK,
+            show_envvar=False,
+            help="A network of your own: package.module:function. Later commands find it by MAXRR_NETWORK.",
+        ),
     ] = None,
     train: Annotated[
-        str | None, Option(envvar=TRAIN, show_envvar=False, help="A training function of your own, named likewise.")
+        str | None,
+        Option(
+            envvar=TRAIN,
+            show_envvar=False,
+            help="A training function of your own, named likewise. Later commands find it by MAXRR_TRAIN.",
+        ),
     ] = None,
     recipe: Annotated[
         Path | None, Option(help="How the extractor is trained: a .toml file, such as lr = 0.003.")
@@ -135,7 +145,7 @@ def fit(
                 )  # fmt: skip
 
             if outcome.state_of(out):
-                workspace = Workspace.open(out, signing_key=signing_key, wait=WAIT)
+                workspace = open_folder(out, newest=True, signing_key=signing_key)
             else:
                 with ending.work(out, UNDONE, fitted):
                     workspace = Workspace.create(
@@ -144,7 +154,6 @@ def fit(
                     )  # fmt: skip
             with workspace:
                 if not ending.done:
-                    workspace.check_newest()
                     kind = workspace.model.kind_
                     training, test = kind.conform(training), kind.conform(test)
                     training = allowed(workspace, training, skip_forgotten, allow_copies)
@@ -178,7 +187,6 @@ def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
             started = perf_counter()
             with ending.work(workspace, UNDONE, fitted):
                 training, test = sides(found, source)
-                tell_tested_people(found, training, test)
                 found.model.refit(progress=show.report)
             ending.unfinished = found.unfinished
             accuracy = found.model.score(test) if len(test) else None
@@ -276,11 +284,10 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
     """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
     gone = workspace.model.returning(records, copies=copies is None)
     if len(gone) and not skip:
-        raise Stop(
-            REFUSED,
+        raise AlreadyForgotten(
             f"{len(gone):,} of the records were forgotten by this workspace, by their ids or, under others, by their "
             "values, and must not come back: leave them out with --skip-forgotten"
-            + ("" if copies else ". If they only have the same values, and are other people's, say so: --allow-copies"),
+            + ("" if copies else ". If they only have the same values, and are other people's, say so: --allow-copies")
         )
     if len(gone):
         show.warning(f"{len(gone):,} of the {len(records):,} training records were forgotten here, and are left out")
@@ -304,24 +311,9 @@ def added_and_not_in(training: Dataset, workspace: Workspace) -> str:
     )
 
 
-def tell_tested_people(workspace: Workspace, training: Dataset, test: Dataset) -> None:
-    """That records about people on the side of testing were added, where the source has people on one side each."""
-    import numpy as np
-
-    if not people_are_apart(workspace.source) or training.subjects is None or test.subjects is None:
-        return
-    both = np.intersect1d(training.subjects[np.isin(training.ids, workspace.model.ids_of())], test.subjects)
-    if len(both):
-        who = "1 person" if len(both) == 1 else f"{len(both):,} people"
-        show.warning(
-            f"records about {who} were added whose other records are for testing: the model learns from them, so that "
-            "the accuracy is not of strangers alone"
-        )
-
-
 def tell_columns(table: Dataset, json: bool) -> None:
     """Which columns of a table became inputs, and what may be wrong with these."""
-    from maxrr.data.description import doubts
+    from maxrr.data.doubts import doubts
 
     names = table.columns
     if names is None:

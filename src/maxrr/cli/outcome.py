@@ -96,31 +96,19 @@ def present(folder: Path) -> Commit | None:
         return None
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A request that was carried out, with the hashes of the model before and after it."""
-
-    receipt: Receipt
-    folder: Path
-    before: str
-    after: str
-
-
-def carry_out(outcome: Outcome, workspace: Workspace, undone: str, work: Callable[[MaxRR], Receipt]) -> Answer:
+def carry_out(outcome: Outcome, workspace: Workspace, undone: str, work: Callable[[MaxRR], Receipt]) -> Receipt:
     """Have a model do what it was asked for, and note what came of it."""
-    before = workspace.model.model_hash_
     with outcome.work(workspace.folder, undone, request_done), show.progress():
         receipt = work(workspace.model)
     outcome.unfinished = workspace.unfinished
-    return Answer(receipt, workspace.folder, before, workspace.model.model_hash_)
+    return receipt
 
 
-def tell(answer: Answer, *, json: bool) -> None:
+def tell(receipt: Receipt, folder: Path, *, json: bool) -> None:
     """The receipt, how to see it, and whether that is the end of it."""
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
 
-    receipt, before, after = answer.receipt, answer.before, answer.after
     if json:
         show.json_text(receipt.to_json())
         return
@@ -129,14 +117,14 @@ def tell(answer: Answer, *, json: bool) -> None:
         ("because", receipt.reason),
         ("that is", receipt.exactness),
         ("records", f"{receipt.records_before:,} → {receipt.records_after:,}"),
-        ("model", f"{before[:12]}… " + ("as before" if before == after else f"→ {after[:12]}…")),
+        ("model", "as before" if receipt.model_before == receipt.model_after else "another"),
     ]
     exact = Guarantee(receipt.guarantee).exact
     if exact:
         decided, heads = sum(head.decided for head in receipt.heads), count(len(receipt.heads), "head")
         near = " of the exact decision values" if receipt.bytes_claim.startswith("within") else ""
         pairs.append(("bytes claimed", f"{receipt.bytes_claim}{near}; {decided} of {heads} decided"))
-    pairs += [("took", duration(receipt.seconds)), ("receipt", receipt_in(answer.folder, receipt.number))]
+    pairs += [("took", duration(receipt.seconds)), ("receipt", receipt_in(folder, receipt.number))]
     show.facts(pairs)
     replaced = receipt.tombstones and receipt.records_after == receipt.records_before
     if replaced and not exact:

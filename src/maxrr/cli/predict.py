@@ -9,8 +9,8 @@ from typer import Argument
 
 from maxrr.cli import show
 from maxrr.cli.options import Folder, Json
-from maxrr.cli.run import FAILED, Stop
 from maxrr.cli.workspaces import check_code, opened, reading_in
+from maxrr.errors import OtherShape, UnreadableFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,7 +93,7 @@ def records_in(path: Path, kind: RecordKind, reading: Reading) -> tuple[list[str
     elif suffix in TABLES:
         records = from_table(path, kind, reading)
     else:
-        raise Stop(FAILED, f"{path}: cannot be read as records: give PNG, JPEG, .npy, .npz, .csv or .parquet files")
+        raise UnreadableFile(f"{path}: cannot be read as records: give PNG, JPEG, .npy, .npz, .csv or .parquet files")
     return [str(path)] if len(records) == 1 else [f"{path}:{row}" for row in range(len(records))], records
 
 
@@ -106,7 +106,7 @@ def from_image(path: Path, kind: RecordKind) -> NDArray[Any]:
     pixels = decoded(path)
     if pixels.shape != kind.shape:
         found = " × ".join(map(str, pixels.shape))
-        raise Stop(FAILED, f"{path}: is {found} pixels, but the workspace's records are {kind}: convert it")
+        raise OtherShape(f"{path}: is {found} pixels, but the workspace's records are {kind}: convert it")
     return pixels if kind.dtype == np.uint8 else (pixels / 255.0).astype(kind.dtype)
 
 
@@ -120,13 +120,13 @@ def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
     if kind.dtype.names is None:
         names = [name for name in ("X", "x_test") if name in there] or there
         if len(names) != 1:
-            raise Stop(FAILED, f"{path}: which of {', '.join(names[:5]) or 'no arrays'} are records? Name the array X")
+            raise OtherShape(f"{path}: which of {', '.join(names[:5]) or 'no arrays'} are records? Name the array X")
         return as_records(path, read_npz(path, names)[names[0]], kind)
     prefix = next((x for x in ("X.", "x_test.") if any(name.startswith(x) for name in there)), "")
     inputs = fields_of(kind.dtype)
     absent = [f"{prefix}{name}" for name in inputs if f"{prefix}{name}" not in there]
     if absent:
-        raise Stop(FAILED, f"{path}: lacks {', '.join(absent)}: the workspace's records are {kind}")
+        raise OtherShape(f"{path}: lacks {', '.join(absent)}: the workspace's records are {kind}")
     arrays = read_npz(path, [f"{prefix}{name}" for name in inputs])
     return packed(
         {
@@ -146,7 +146,7 @@ def from_table(path: Path, kind: RecordKind, reading: Reading) -> NDArray[Any]:
         found = columns_in(path, reading, check=lambda header: None)
         table = inputs_of(found, [*reading.others, *reading.drop], columns, reading.encoding)
         if kind.shape != (len(table.names),):
-            raise Stop(FAILED, f"{path}: has shape {table.numbers.shape}, but the workspace's records are {kind}")
+            raise OtherShape(f"{path}: has shape {table.numbers.shape}, but the workspace's records are {kind}")
         return table.as_type(kind.dtype)
 
 
@@ -155,19 +155,19 @@ def as_records(path: Path, found: NDArray[Any], kind: RecordKind) -> NDArray[Any
     import numpy as np
 
     if kind.dtype.names is not None:
-        raise Stop(FAILED, f"{path}: the workspace's records are {kind}: bring an .npz file with an array for each")
+        raise OtherShape(f"{path}: the workspace's records are {kind}: bring an .npz file with an array for each")
     if found.dtype.kind not in "biuf":
-        raise Stop(FAILED, f"{path}: holds {found.dtype}, not numbers")
+        raise OtherShape(f"{path}: holds {found.dtype}, not numbers")
     plane = kind.shape[1:] if kind.shape[:1] == (1,) else kind.shape  # of grey images, which may lack the channel
     if found.shape in (kind.shape, plane):
         found = found[None]
     if found.shape[1:] not in (kind.shape, plane) or not len(found):
-        raise Stop(FAILED, f"{path}: has shape {found.shape}, but the workspace's records are {kind}")
+        raise OtherShape(f"{path}: has shape {found.shape}, but the workspace's records are {kind}")
     with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused below
         records = found.reshape(-1, *kind.shape).astype(kind.dtype)
     if kind.dtype.kind != "f" and not np.array_equal(records, found.reshape(records.shape)):
         known = "bytes from 0 to 255" if kind.dtype == np.uint8 else str(kind.dtype)
-        raise Stop(FAILED, f"{path}: holds numbers that are no {known}, as the workspace's records are")
+        raise OtherShape(f"{path}: holds numbers that are no {known}, as the workspace's records are")
     if not np.isfinite(records).all():
-        raise Stop(FAILED, f"{path}: holds NaN or infinity")
+        raise OtherShape(f"{path}: holds NaN or infinity")
     return records

@@ -13,7 +13,7 @@ from maxrr.cli import outputs, show
 from maxrr.cli.options import Folder, Json
 from maxrr.cli.run import FAILED, REFUTED, USAGE, Stop
 from maxrr.cli.workspaces import opened
-from maxrr.errors import UnknownReceipt
+from maxrr.errors import UnknownReceipt, UnreadableFile
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def read(path: Path) -> HandedReceipt:
     try:
         return HandedReceipt.from_bytes(read_regular(path, LARGEST))
     except UnicodeDecodeError:
-        raise Stop(FAILED, f"{path}: is not a receipt: it is not text in UTF-8") from None
+        raise UnreadableFile(f"{path}: is not a receipt: it is not text in UTF-8") from None
     except ValueError as error:
-        raise Stop(FAILED, f"{path}: {error}") from None
+        raise UnreadableFile(f"{path}: {error}") from None
 
 
 def receipt_of(workspace: Workspace, name: str) -> HandedReceipt:

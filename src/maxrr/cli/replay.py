@@ -16,6 +16,7 @@ from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import (
     check_code,
     importing_from_here,
+    learned_and_test,
     named_network,
     network_missing,
     opened,
@@ -93,6 +94,8 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
 
     The data are read as the file beside them says, or else the one beside the bundle.
     """
+    import numpy as np
+
     from maxrr.data import load
     from maxrr.data.fields import shapes
     from maxrr.data.reading import Reading, reading_of
@@ -112,11 +115,10 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
         raise Stop(FAILED, f"the model of the bundle was fitted without a training function: unset {TRAIN}")
     with importing_from_here(network, train), show.progress():
         carried = reading_of(bundle) or Reading()
-        parts = [
-            load(place, reading=(reading_of(place) or carried).to_toml(), whole=number > 0, progress=show.report)[0]
+        (first, test), *added = (
+            load(place, reading=(reading_of(place) or carried).to_toml(), whole=number > 0, progress=show.report)
             for number, place in enumerate(source)
-        ]
-        first = parts[0]
+        )
         if network is not None and (named is None or named.maker != network):
             named = named_network(network, shapes(first.inputs.dtype, first.shape), len(first.class_names))
         found = Bundle.load(
@@ -127,9 +129,15 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
         kind = RecordKind(
             first.shape, first.inputs.dtype, first.columns, found.classes, text_ids=isinstance(found.ids[0], str)
         )
+        records, _ = learned_and_test(
+            kind,
+            [first, *(more for more, _ in added)],
+            test,
+            lambda ids: np.isin(ids, found.ids) | found.forgotten(ids),
+        )
         show.report("training again in a fresh process", 0, 1)
         try:
-            replayed = replay_(handed.receipt, found, kind.join(parts))
+            replayed = replay_(handed.receipt, found, records)
         except UnknownRecords as error:
             raise Stop(REFUTED, f"{' and '.join(source)}: {error}") from None
         show.report("training again in a fresh process", 1, 1)
@@ -167,8 +175,7 @@ def bundle(
     file = Path(place) / BUNDLE if in_folder else Path(place)
     outputs.check(file, "a bundle", network_in)
     outputs.check(beside(file), "how a source is read", lambda path: Reading.from_toml(read_regular(path).decode()))
-    with opened(workspace, read_only=True) as found:
-        found.check_newest()
+    with opened(workspace, read_only=True, newest=True) as found:
         check_code(found)
         if in_folder:
             file.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,18 +1,13 @@
-"""From what the shell passes to a request: ids as the workspace has them, the plan for them, and whom it is about.
-
-Records about a person may be for testing, which no model has seen, but the source holds.
-"""
+"""From what the shell passes to a request: ids as the workspace has them, and the plan for them."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
-from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop, in_words
-from maxrr.cli.workspaces import people_are_apart, sides
+from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
 from maxrr.errors import NoSubjects
 
 if TYPE_CHECKING:
@@ -23,16 +18,6 @@ UNDONE = "nothing was changed, and no record forgotten"  # what is said to someb
 
 Request = dict[str, Any]
 """Either `ids` or `subjects`, as `MaxRR.plan` takes them."""
-
-ALONE = (
-    "they are used for nothing but scores. The model never saw them: there is nothing to forget in it, and no receipt. "
-    "The source still holds them: delete them there"
-)
-BESIDE = "used for nothing but scores, and held by the source: delete them there, too"
-UNKNOWN = (
-    "the source is not at hand, so that it is not known whether other records about these people are for testing: "
-    "look for them there"
-)
 
 
 def request_of(
@@ -71,67 +56,6 @@ def ids_in(file: str) -> list[str]:
     return [line.strip() for line in re.split("\r\n|\n|\r", text)]  # an id may have other separators in it
 
 
-def without_tests(
-    workspace: Workspace, request: Request, moved: Sequence[str] | None = None
-) -> tuple[Request | None, int | None]:  # fmt: skip
-    """The request for what the model learned from, and how many test records are about the same people.
-
-    The request is None where all records about them are for testing. The count is None where the source is not at hand;
-    it is looked into only if somebody is unknown to the model, or if people may be on both sides. Where somebody is
-    unknown and the source is not at hand, nobody can say whether records are about them, and the command ends.
-    """
-    import numpy as np
-
-    if "subjects" not in request:
-        return request, 0
-    wanted = np.unique(request["subjects"])
-    learned = np.array([is_known(workspace, subject) for subject in wanted], dtype=bool)
-    if learned.all() and people_are_apart(workspace.source) and len(workspace.sources) == 1:
-        return request, 0
-    try:
-        with show.progress():
-            _, test = sides(workspace, moved)
-    except (Stop, ValueError, OSError) as error:
-        if learned.all():
-            return request, None
-        unknown = ", ".join(map(repr, wanted[~learned][:5].tolist())) + (" …" if (~learned).sum() > 5 else "")
-        raise Stop(
-            FAILED,
-            f"the model has learned from no record about {unknown}, and whether records for testing are about them "
-            f"cannot be told without the source: {in_words(error)}. Nothing was done",
-        ) from None
-    people = wanted[:0] if test.subjects is None else test.subjects
-    nowhere = ~learned & ~np.isin(wanted, people)
-    if nowhere.any():
-        return {"subjects": wanted[learned | nowhere]}, 0  # which is refused for those who are nowhere
-    return {"subjects": wanted[learned]} if learned.any() else None, int(np.isin(people, wanted).sum())
-
-
-def is_known(workspace: Workspace, subject: int | str) -> bool:
-    """Whether the model has, or had, records about a person."""
-    from maxrr.errors import NotHere
-
-    try:
-        workspace.model.plan(subjects=[subject])
-    except NotHere:
-        return False
-    return True
-
-
-def tell_tests(tested: int | None, *, alone: bool = False, json: bool = False) -> None:
-    """That other records about the people are for testing, or may be, or that all of them are."""
-    from maxrr.report.words import count
-
-    if alone and json:
-        show.json({"requested": 0, "test_records": tested, "receipt": None})
-    elif alone:
-        show.say(f"{count(tested or 0, 'record')} about these people, all for testing: {ALONE}.")
-    elif tested is None:
-        show.warning(UNKNOWN)
-    elif tested:
-        show.warning(f"{count(tested, 'other record')} about these people for testing: {BESIDE}")
-
-
 # Plans
 
 
@@ -146,14 +70,23 @@ def as_json(plan: Plan) -> dict[str, Any]:
     return plan.to_dict() | {"refusal": refusal(plan) or None, "alternatives": others}
 
 
-def confirm(plan: Plan, question: str, *, yes: bool, json: bool) -> None:
+def check_can_ask(*, yes: bool, json: bool) -> None:
+    """Refuse, before the work, to go on without --yes where nobody can be asked."""
+    if not yes and (json or not (sys.stdin.isatty() and sys.stderr.isatty())):
+        raise Stop(USAGE, "this cannot be undone, and nobody can be asked to confirm it here: say --yes")
+
+
+def confirm(plan: Plan, question: str, *, yes: bool) -> None:
     """Refuse what the plan refuses; else show it, and go on if somebody at the terminal says so, or --yes does."""
     if plan.refusal:
-        raise Stop(REFUSED, f"refused: {refusal(plan)}")
+        words = f"refused: {refusal(plan)}"
+        if plan.unknown:
+            raise Stop(REFUSED, words, "unknown-id")
+        if plan.alternatives:
+            raise Stop(REFUSED, words, "core-refused")
+        raise Stop(REFUSED, words)
     if yes:
         return
-    if json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Stop(USAGE, "this cannot be undone, and nobody can be asked to confirm it here: say --yes")
     tell(plan)
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

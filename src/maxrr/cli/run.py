@@ -1,6 +1,5 @@
 """How commands end: what a user can put right is a line on stderr and an exit code, not a traceback."""
 
-import errno
 import io
 import os
 import sys
@@ -162,21 +161,11 @@ def in_words(error: Exception) -> str:
     return "; ".join([str(error) or repr(error), *notes])
 
 
-class Closed(io.TextIOBase):
-    """In place of an output that the caller has closed: what is written to it does not arrive, and that is an error."""
-
-    def write(self, text: str) -> int:
-        raise OSError(errno.EBADF, "the output is closed", "stdout")
-
-
 def prepare_streams() -> None:
-    """Python has None for streams that the caller has closed, as by `>&-`. What a terminal cannot show is a `?`."""
-    if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (for as long as the process)
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if sys.stdout is None:
-        sys.stdout = Closed()
+    """Put a null device in the place of streams that the caller has closed. What a terminal cannot show is a `?`."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 (for as long as the process)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

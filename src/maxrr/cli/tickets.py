@@ -46,6 +46,7 @@ def answer(
     folder: Path, file: Path, out: Path | None, policy: str, source: Sequence[str] | None, *, yes: bool, json: bool
 ) -> None:  # fmt: skip
     """Answer a file of tickets."""
+    requests.check_can_ask(yes=yes, json=json)
     lines = list(lines_in(file))
     results = out or file.with_name(f"{file.stem}.results.csv")
     outputs.check(results, "a file of results", is_results)
@@ -64,7 +65,7 @@ def answer(
                         check_code(found, training=bool(plan.trains))
                     if not yes:
                         show.facts([(f"tickets {name}", f"{count:,}") for name, count in counts.items() if count])
-                    requests.confirm(plan, "Answer these tickets for good?", yes=yes, json=json)
+                    requests.confirm(plan, "Answer these tickets for good?", yes=yes)
                     until_told.enter_context(show.progress())
             ending.unfinished = found.unfinished
         told = [came_to(result, ticket, results) for result, ticket in asked]

@@ -42,16 +42,11 @@ def plan(
     """
     requests.check_one_kind(ids, ids_file, subject)
     with opened(workspace, read_only=True) as found:
-        request, tested = requests.without_tests(found, requests.request_of(found, ids, ids_file, subject))
-        plan = None if request is None else found.model.plan(**request, core_policy=str(policy))
-    if plan is None:
-        requests.tell_tests(tested, alone=True, json=json)
-        return
+        plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=str(policy))
     if json:
-        show.json(requests.as_json(plan) | ({"test_records": tested} if subject else {}))
+        show.json(requests.as_json(plan))
     else:
         requests.tell(plan)
-        requests.tell_tests(tested)
     if plan.refusal:
         raise Stop(REFUSED)
 
@@ -96,19 +91,15 @@ def unlearn(
     if requests_file is not None or out is not None:
         raise Stop(USAGE, "--requests names the records itself, and --out goes with it: leave out the others")
     requests.check_one_kind(ids, ids_file, subject)
+    requests.check_can_ask(yes=yes, json=json)
     with outcome.told() as ending:
         with opened(workspace, moved=source) as found:
-            request, tested = requests.without_tests(found, requests.request_of(found, ids, ids_file, subject), source)
-            if request is None:
-                requests.tell_tests(tested, alone=True, json=json)
-                return
-            plan = found.model.plan(**request, core_policy=str(policy))
+            plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=str(policy))
             if plan.action.fits_anew and not plan.refusal:
                 check_code(found, training=bool(plan.trains))
-            requests.confirm(plan, "Forget these records for good?", yes=yes, json=json)
+            requests.confirm(plan, "Forget these records for good?", yes=yes)
             done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
-        outcome.tell(done, json=json)
-        requests.tell_tests(tested)
+        outcome.tell(done, workspace, json=json)
 
 
 def replace(
@@ -135,6 +126,7 @@ def replace(
         maxrr replace ws/ 17 scan-17.png
         maxrr replace ws/ visit-9 corrected.npy --label healthy --policy retrain --yes
     """
+    requests.check_can_ask(yes=yes, json=json)
     with outcome.told() as ending:
         with opened(workspace, moved=source) as found:
             check_code(found)
@@ -149,9 +141,9 @@ def replace(
             )
             if plan.trains and not plan.refusal:
                 check_code(found, training=True)
-            requests.confirm(plan, "Replace this record for good?", yes=yes, json=json)
+            requests.confirm(plan, "Replace this record for good?", yes=yes)
             done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
-        outcome.tell(done, json=json)
+        outcome.tell(done, workspace, json=json)
 
 
 def add(
@@ -184,6 +176,7 @@ def add(
     from maxrr.data import load
     from maxrr.data.reading import reading_of
 
+    requests.check_can_ask(yes=yes or plan, json=json)
     with outcome.told() as ending:
         with opened(workspace, read_only=plan) as found:
             check_code(found)
@@ -202,11 +195,11 @@ def add(
                 requests.tell(planned)
             if plan:
                 return
-            requests.confirm(planned, "Add these records?", yes=yes, json=json)
+            requests.confirm(planned, "Add these records?", yes=yes)
             done = outcome.carry_out(
                 ending, found, UNADDED, lambda model: model.execute(planned, source=notes, progress=show.report)
             )
-        outcome.tell(done, json=json)
+        outcome.tell(done, workspace, json=json)
 
 
 def forgotten_people(workspace: Workspace, new: Dataset) -> int:

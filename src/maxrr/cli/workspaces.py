@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 from maxrr.cli import show
 from maxrr.cli.options import NETWORK, TRAIN
 from maxrr.cli.run import FAILED, Stop
+from maxrr.errors import RecordsMissing
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from maxrr.data import Dataset
     from maxrr.data.reading import Reading
     from maxrr.nets.naming import NamedNetwork
     from maxrr.nets.training_function import TrainingFunction
+    from maxrr.unlearning.record_kind import RecordKind
     from maxrr.workspace import Workspace
 
 WAIT = 5.0  # seconds, while another process works in the workspace
@@ -26,40 +31,48 @@ WAIT = 5.0  # seconds, while another process works in the workspace
 @contextmanager
 def opened(
     folder: Path, *, moved: Sequence[str] | None = None, records: Callable[[], Dataset] | None = None,
-    read_only: bool = False, may_be_older: bool = False,
+    read_only: bool = False, newest: bool | None = None,
 ) -> Iterator[Workspace]:  # fmt: skip
     """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one.
 
     Raw records are read if the work needs them, from where they have moved, or by `records`. The user's own network and
-    training function are those that the environment names. An older copy is only to be read, or to be made up for.
+    training function are those that the environment names. What is known to be an older copy is refused, if nothing
+    else is said, where work is to be done in it.
     """
-    from maxrr.workspace import Commit, WorkspaceError, overview
+    from maxrr.workspace import Commit, overview
 
     last = Commit.last(folder)
     if last is None:
         overview(folder)  # says what is missing, without waiting for PyTorch
     from maxrr.evidence.public_keys import find_key
-    from maxrr.workspace import Workspace
 
     network, train = os.environ.get(NETWORK), os.environ.get(TRAIN)
     with importing_from_here(network, train):
         made = None if network is None or last is None else named_network(network, last.shape, len(last.classes))
         way = None if train is None else training_function(train)
-        try:
-            workspace = Workspace.open(
-                folder, records=records or (lambda: sides(workspace, moved)[0]), network=made, train=way,
-                signing_key=None if read_only else find_key(),
-                read_only=read_only, wait=WAIT,
-            )  # fmt: skip
-        except WorkspaceError as error:
-            for variable, given, about in (NETWORK, network, "network"), (TRAIN, train, "without train"):
-                if given is not None and about in str(error):
-                    raise WorkspaceError(f"{error} ({variable} is set)") from None
-            raise
+        workspace = open_folder(
+            folder, newest=not read_only if newest is None else newest, network=made, train=way, read_only=read_only,
+            records=records or (lambda: sides(workspace, moved)[0]), signing_key=None if read_only else find_key(),
+        )  # fmt: skip
         with workspace:
-            if not (read_only or may_be_older):
-                workspace.check_newest()
             yield workspace
+
+
+def open_folder(folder: Path, *, newest: bool, **options: Any) -> Workspace:
+    """Open a workspace, if it need not be the newest copy or is not known to be an older one."""
+    from maxrr.workspace import OlderCopyWarning, Workspace
+
+    with warnings.catch_warnings():
+        if newest:  # the error below says the same
+            warnings.simplefilter("ignore", OlderCopyWarning)
+        workspace = Workspace.open(folder, wait=WAIT, **options)
+    try:
+        if newest:
+            workspace.check_newest()
+    except BaseException:
+        workspace.close()
+        raise
+    return workspace
 
 
 def named_network(
@@ -133,12 +146,6 @@ def reading_in(notes: Mapping[str, str]) -> Reading:
     return Reading.from_toml(notes.get("reading", ""))
 
 
-def people_are_apart(notes: Mapping[str, str]) -> bool:
-    """Whether nobody has records both for training and for testing: where we have split a table by the person."""
-    table = Path(notes.get("source", "")).suffix in (".csv", ".parquet", ".npy")
-    return table and reading_in(notes).split_by == "subject"
-
-
 def noted(source: str, reading: Reading) -> dict[str, Any]:
     """What a workspace keeps of a source, as `maxrr.data.load` takes it: where it is, wherever later commands run, and
     how it is read.
@@ -150,9 +157,7 @@ def noted(source: str, reading: Reading) -> dict[str, Any]:
 
 
 def sides(workspace: Workspace, moved: Sequence[str] | None) -> tuple[Dataset, Dataset]:
-    """The records that a workspace has learned, from its own sources or from where they are now, and those beside them
-    that are for testing. What was added from among the latter is for training.
-    """
+    """Read the records that a workspace has learned, and those for testing beside them, from where they are now."""
     import numpy as np
 
     from maxrr.data import load
@@ -161,9 +166,18 @@ def sides(workspace: Workspace, moved: Sequence[str] | None) -> tuple[Dataset, D
     training, test = load(**first, progress=show.report)
     added = [load(**other, whole=True, progress=show.report)[0] for other in others]
     model = workspace.model
-    test = model.kind_.conform(test)
-    seen = test.ids[np.isin(test.ids, model.ids_of()) | model.has_forgotten(test.ids)]  # added from elsewhere
-    return model.kind_.join([training, *added, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
+    return learned_and_test(
+        model.kind_, [training, *added], test, lambda ids: np.isin(ids, model.ids_of()) | model.has_forgotten(ids)
+    )
+
+
+def learned_and_test(
+    kind: RecordKind, learned: list[Dataset], test: Dataset, is_known: Callable[[NDArray[Any]], NDArray[Any]]
+) -> tuple[Dataset, Dataset]:
+    """Join what was learned: a source may set aside for testing what the model was given in another way."""
+    test = kind.conform(test)
+    seen = test.ids[is_known(test.ids)]
+    return kind.join([*learned, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
 
 
 def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
@@ -171,15 +185,13 @@ def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
     notes = distinct(workspace.sources)
     for note in notes:
         if "source" not in note:
-            raise Stop(
-                FAILED,
+            raise RecordsMissing(
                 f"{workspace.folder} does not say where its records come from, and they are needed: use --source, or "
                 "Workspace.open(folder, records=load_training) in Python",
             )
         if "/" in note["source"] and not Path(note["source"]).exists():
-            raise Stop(
-                FAILED,
-                f"the records of {workspace.folder} came from {note['source']}, and nothing is there: use --source",
+            raise RecordsMissing(
+                f"the records of {workspace.folder} came from {note['source']}, and nothing is there: use --source"
             )
     return notes
 

@@ -1,7 +1,6 @@
 """Records with their labels and ids, the people they are about, and the sources they come from."""
 
 from maxrr.data.dataset import Dataset
-from maxrr.data.description import Description, describe
 from maxrr.data.drafting import prepare
 from maxrr.data.encoding import Categories, Encoding, Number
 from maxrr.data.known import available, fetch
@@ -14,11 +13,9 @@ __all__ = [
     "Categories",
     "DataError",
     "Dataset",
-    "Description",
     "Encoding",
     "Number",
     "available",
-    "describe",
     "fetch",
     "from_frame",
     "load",

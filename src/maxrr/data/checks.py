@@ -71,66 +71,39 @@ def check_dense(given: Any) -> None:
 def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
     """What records, subjects or classes are called: integers, as int64, or strings, without NUL and not too long.
 
-    They may also come as objects.
-
-    Python's own strings are looked at before NumPy makes an array of them: it drops a NUL at the end, so that 'a\\0'
-    would be 'a', and gives every string the room of the longest.
+    Strings are looked at before NumPy makes an array of them: it drops a NUL at the end, so that 'a\\0' would be 'a',
+    and gives every string the room of the longest.
     """
-    items = given if isinstance(given, (list, tuple)) else as_array(given)
+    items: Any = given if isinstance(given, (list, tuple)) else as_array(given)
     if isinstance(items, np.ndarray):
         if items.ndim != 1:
             raise DataError(f"{what} must be a list, not an array of shape {items.shape}")
-        if items.dtype.kind in "OT":
-            items = items.tolist()
-    if not isinstance(items, np.ndarray):
-        items = _identifiers_of_objects(list(items), what)
-    if items.ndim != 1:
-        raise DataError(f"{what} must be a list, not an array of shape {items.shape}")
-    if items.size == 0 and items.dtype.kind == "f":  # what NumPy makes of []
-        return items.astype(np.int64)
-    if items.dtype.kind == "u" and items.max(initial=0) > np.iinfo(np.int64).max:
-        raise DataError(f"{what} must fit in 64 bits with a sign, but one is {items.max()}: make them strings")
-    if items.dtype.kind in "iu":
-        return items.astype(np.int64)
-    if items.dtype.kind == "U":
-        return _checked_strings(items.astype(np.str_), what)
-    if items.dtype.kind == "f" and np.isnan(items).any():
-        return _identifiers_of_objects(items.tolist(), what)  # which says where
-    raise DataError(f"{what} must be all integers or all strings, not {items.dtype}")
+        if items.dtype.kind == "i" or not items.size:
+            return items.astype(np.str_ if items.dtype.kind in "UT" else np.int64)
+        items = items.tolist()
+    if all(isinstance(item, str) for item in items):
+        for item in items:
+            check_text(item, what)
+        return np.array(items, dtype=np.str_ if items else np.int64)
+    if all(isinstance(item, (int, np.integer)) and not isinstance(item, bool) for item in items):
+        try:
+            return np.array(items, dtype=np.int64)
+        except OverflowError:
+            raise DataError(f"{what} must fit in 64 bits with a sign: write larger ones as strings") from None
+    missing = next((row for row, item in enumerate(items) if is_missing(item)), None)
+    if missing is not None:
+        raise DataError(
+            f"{what} must be there for every record, and row {missing} has {items[missing]!r}: "
+            "name it, or leave the record out"
+        )
+    kinds = ", ".join(sorted({type(item).__name__ for item in items}))
+    raise DataError(f"{what} must be all integers or all strings, not {kinds}: write them as strings")
 
 
 def is_missing(value: Any) -> bool:
     """Whether it says that there is no value: None, NaN, and what pandas has for that."""
     nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
     return nothing or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
-
-
-def _identifiers_of_objects(items: list[Any], what: str) -> NDArray[Any]:
-    """Python's integers or strings as an array."""
-    kinds = {type(item) for item in items}
-    if not all(issubclass(kind, (str, int)) for kind in kinds):
-        missing = next((row for row, item in enumerate(items) if is_missing(item)), None)
-        if missing is not None:
-            raise DataError(
-                f"{what} must be there for every record, and row {missing} has {items[missing]!r}: "
-                "name it, or leave the record out"
-            )
-    if kinds and all(issubclass(kind, str) for kind in kinds):
-        for item in items:
-            check_text(item, what)
-        return np.array(items, dtype=np.str_)
-    if len(kinds) > 1 and any(issubclass(kind, (str, bytes, bool, np.bool_, type(None))) for kind in kinds):
-        named = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise DataError(f"{what} must be all integers or all strings, not a mixture of {named}")
-    try:
-        array = np.asarray(items)
-    except (ValueError, OverflowError):
-        raise DataError(f"{what} must be all integers or all strings, one per record") from None
-    if array.dtype.kind == "O" and array.ndim == 1:
-        row = next((row for row, item in enumerate(items) if not isinstance(item, (int, np.integer))), None)
-        found = "some have more than 64 bits" if row is None else f"row {row} has a {type(items[row]).__name__}"
-        raise DataError(f"{what} must be all integers or all strings, and {found}: write them as strings")
-    return array
 
 
 def check_text(text: str, what: str) -> None:
@@ -150,18 +123,6 @@ def check_blanks(given: NDArray[Any], what: str) -> None:
     padded = next((row for row, text in enumerate(texts) if isinstance(text, str) and text != text.strip()), None)
     if padded is not None:
         raise DataError(f"{what} must have no blanks around them, and row {padded} has {texts[padded]!r}: strip them")
-
-
-def _checked_strings(array: NDArray[Any], what: str) -> NDArray[Any]:
-    """The same strings. In an array, a NUL can only be in the middle of one."""
-    if array.itemsize > 4 * LONGEST_IDENTIFIER:
-        check_text(max(array.tolist(), key=len, default=""), what)
-        array = array.astype(f"U{LONGEST_IDENTIFIER}")  # what is left of its room is empty
-    codes = np.ascontiguousarray(array).view(np.uint32).reshape(len(array), -1) if array.size else np.zeros((0, 2))
-    wrong = np.flatnonzero(((codes[:, :-1] == 0) & (codes[:, 1:] != 0)).any(axis=1))
-    if len(wrong):
-        check_text(str(array[wrong[0]]), what)
-    return array
 
 
 def check_inputs(inputs: ArrayLike | fields.Several) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from maxrr.data.checks import as_array, is_missing, named
-from maxrr.data.description import ID
+from maxrr.data.doubts import ID
 from maxrr.data.encoding import Categories, Encoding, Number, category_of, days, list_of
 from maxrr.data.labels import IdsFrom, Misfit, numbers_of
 from maxrr.data.reading import Reading, beside

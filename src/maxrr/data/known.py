@@ -31,7 +31,6 @@ class Known:
     site: str
     class_names: tuple[str, ...]
     sha256: dict[str, str]  # of each file's content after unpacking
-    package: str | None = None  # Debian's
 
 
 FASHION_MNIST = Known(
@@ -47,7 +46,6 @@ FASHION_MNIST = Known(
         "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
         "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     },
-    package="dataset-fashion-mnist",
 )
 MNIST = Known(
     name="mnist",
@@ -78,7 +76,7 @@ def available() -> list[tuple[str, str | None]]:
     return found
 
 
-def fetch(name: str, progress: Progress | None = None, *, site: str | None = None) -> str:
+def fetch(name: str, progress: Progress | None = None) -> str:
     """Make sure that a dataset known by name is on this machine; fetch it from the network if it is not.
 
     Its files are checked by SHA-256 in either case. What is fetched is stored in the user's cache. Files that arrived
@@ -90,8 +88,6 @@ def fetch(name: str, progress: Progress | None = None, *, site: str | None = Non
         As `available` lists them: 'digits', 'fashion-mnist' or 'mnist'.
     progress : Progress, optional
         Called with the bytes fetched so far.
-    site : str, optional
-        Another address to fetch from, ending in '/'. It has each file under its usual name with .gz added.
 
     Returns
     -------
@@ -102,7 +98,7 @@ def fetch(name: str, progress: Progress | None = None, *, site: str | None = Non
     ------
     DataError
         The name is unknown, a file on this machine is damaged, or one could not be fetched. The message then says
-        where the dataset was looked for, and the ways to get it.
+        where to put its files.
     """
     if name == "digits":
         return "scikit-learn"
@@ -118,9 +114,12 @@ def fetch(name: str, progress: Progress | None = None, *, site: str | None = Non
     for file, sha256 in entry.sha256.items():
         if file not in files_in(target, entry):
             try:
-                content = download(f"{site or entry.site}{file}.gz", file, sha256, progress)
+                content = download(f"{entry.site}{file}.gz", file, sha256, progress)
             except DataError as error:
-                raise DataError(unavailable(entry, error)) from None
+                raise DataError(
+                    f"{name} is not on this machine, and fetching it failed: {error}. Try again, or put "
+                    f"{', '.join(entry.sha256)}, as they are or as .gz, into {' or '.join(map(str, places(entry)))}"
+                ) from None
             target.mkdir(parents=True, exist_ok=True)
             write_atomically(target / file, content)
     return str(target)
@@ -159,7 +158,6 @@ def places(entry: Known) -> Iterator[Path]:
     """Where its files are looked for, in this order."""
     if own := os.environ.get("MAXRR_DATA"):
         yield Path(own) / entry.name
-        yield Path(own)
     yield DEBIAN / entry.name
     yield cache(entry)
 
@@ -169,29 +167,9 @@ def cache(entry: Known) -> Path:
 
 
 def files_in(place: Path, entry: Known) -> dict[str, Path]:
-    """Those of its files that are there, raw or packed; none if they are those of another dataset.
-
-    All published datasets use the same file names, and $MAXRR_DATA may hold any of them: the smallest file tells.
-    """
-    found = {}
-    for name in entry.sha256:
-        for path in (place / name, place / f"{name}.gz"):
-            if path.is_file():
-                found[name] = path
-                break
-    smallest = "t10k-labels-idx1-ubyte"
-    for other in PUBLISHED.values():
-        if other != entry and smallest in found and is_intact(found[smallest], other.sha256[smallest]):
-            return {}
-    return found
-
-
-def is_intact(path: Path, sha256: str) -> bool:
-    try:
-        content_of(path, sha256)
-    except DataError:
-        return False
-    return True
+    """Find those of its files that are there, packed or raw."""
+    both = [(name, place / f"{name}{ending}") for ending in (".gz", "") for name in entry.sha256]
+    return {name: path for name, path in both if path.is_file()}
 
 
 def content_of(path: Path, sha256: str) -> bytes:
@@ -253,18 +231,3 @@ def download(url: str, what: str, sha256: str, progress: Progress | None = None)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise UnreadableFile(f"{url}: is not what was published, or is cut off: {len(packed):,} bytes arrived")
     return content
-
-
-def unavailable(entry: Known, reason: Exception) -> str:
-    """Where a dataset was looked for, and the ways to get it."""
-    lines = [f"{entry.name} is not on this machine, and fetching it failed.", f"  {reason}", "It was looked for in"]
-    if not os.environ.get("MAXRR_DATA"):
-        lines.append("  $MAXRR_DATA: not set")
-    for place in places(entry):
-        lines.append(f"  {place}: {len(files_in(place, entry))} of its {len(entry.sha256)} files")
-    lines.append("To get it, do one of these:")
-    if entry.package:
-        lines.append(f"  apt-get install {entry.package}   (Debian and its relatives)")
-    lines.append(f"  put {', '.join(entry.sha256)}, as they are or as .gz, into a folder, and set MAXRR_DATA to it")
-    lines.append(f"  maxrr data get {entry.name}   (with a connection to {entry.site})")
-    return "\n".join(lines)

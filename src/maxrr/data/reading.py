@@ -65,7 +65,7 @@ class Reading:
                 raise DataError(f"the column {name!r} is the label, id, subject or weight, and cannot be dropped")
         self.encoding.check_columns([name for name in header if name not in (*self.others, *self.drop)])
         there = self.id is not None and self.id in header
-        check_ids_from(there, self.ids_from, f"the column {self.id or 'id'!r}, or another by id=… (--id)")
+        check_ids_from(there, self.ids_from, f"the column {self.id or 'id'!r}, or another of {named} by id=… (--id)")
 
     def check_no_columns(self) -> None:
         """Refuse names of columns for a source that has none: they would be passed over."""

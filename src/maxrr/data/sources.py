@@ -46,7 +46,7 @@ def load(
     there may be none.
     Ids are unique over training and test records. The classes are those of the training records.
 
-    A dataset known by name is looked for in $MAXRR_DATA and its folder of that name, in /usr/share/datasets, then in
+    A dataset known by name is looked for in the folder of that name in $MAXRR_DATA, in /usr/share/datasets, then in
     the user's cache; its files are checked by SHA-256 at every load. To read a folder that has such a name, write
     './mnist'.
 

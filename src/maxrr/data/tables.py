@@ -32,7 +32,7 @@ from maxrr.data.labels import (
 )
 from maxrr.data.reading import Reading
 from maxrr.data.train_test import Part
-from maxrr.errors import DataError, MissingColumn, MissingIds, UnreadableFile
+from maxrr.errors import DataError, MissingColumn, UnreadableFile
 from maxrr.files import open_regular
 
 SUFFIXES = (".csv", ".parquet")
@@ -74,8 +74,7 @@ class Inputs:
 
 def from_frame(
     frame: Any, *, label: str | None = "label", id: str = "id", subject: str | None = "subject",
-    weight: str | None = None, columns: Sequence[str] | None = None, ids_from: IdsFrom | None = None,
-    encoding: Encoding | None = None, name: str = "",
+    weight: str | None = None, ids_from: IdsFrom | None = None, encoding: Encoding | None = None, name: str = "",
 ) -> Dataset:  # fmt: skip
     """The records of a data frame of pandas or polars, or of an Arrow table.
 
@@ -84,7 +83,8 @@ def from_frame(
     Parameters
     ----------
     frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        One record per row. The index of pandas is not looked at: `frame.reset_index()` makes a column of it.
+        One record per row. All columns that are not named below are inputs. The index of pandas is not looked at:
+        `frame.reset_index()` makes a column of it.
     label : str or None
         The column with the class: integers, booleans or strings. None where the classes are not known, as for
         predictions.
@@ -94,8 +94,6 @@ def from_frame(
         The column that says whom a record is about. One called 'subject' may be missing.
     weight : str, optional
         The column that says how much a record counts.
-    columns : list of str, optional
-        The columns that are inputs, in this order; by default all others.
     ids_from : "content" or "rows", optional
         How to name records where there is no column of ids, as in `load`.
     encoding : Encoding, optional
@@ -123,29 +121,11 @@ def from_frame(
     """
     reading = Reading(label, id, subject, weight, ids_from=ids_from, encoding=encoding or Encoding())
     found = columns_of_frame(frame, id)
-    try:
-        with named("the frame"):
-            if columns is not None:
-                check_chosen(columns, found.header, reading)
-                there = [each for each in reading.others if each in found.header]
-                found = replace(found, header=[*there, *columns])
-            reading.check(found.header)
-            part, names = part_of(found, reading)
-    except MissingIds as error:
-        raise MissingIds(f"{error}. The index of a frame is not used: reset_index() makes a column of it") from None
+    with named("the frame"):
+        reading.check(found.header)
+        part, names = part_of(found, reading)
     codes, _, classes = index_labels(part.labels, [], (UNKNOWN,) if label is None else None)
     return Dataset(part.inputs, codes, classes, part.ids, part.subjects, name, names, part.weights)
-
-
-def check_chosen(columns: Sequence[str], header: Collection[str], reading: Reading) -> None:
-    """Refuse columns as inputs that are not there, or that say something else."""
-    if absent := [name for name in columns if name not in header]:
-        raise MissingColumn(f"has no column {', '.join(map(repr, absent))}")
-    if taken := [name for name in columns if name in reading.others]:
-        raise DataError(
-            f"{taken[0]!r} cannot be an input: it is the label, id, subject or weight of the records. Leave it out of "
-            "the columns, or say by label=…, id=…, subject=… or weight=… which column is"
-        )
 
 
 # From columns to records

@@ -5,9 +5,7 @@ reach it. The hash in it says which model it was made from.
 """
 
 import copy
-import re
 import secrets
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,23 +14,19 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from maxrr.data import Dataset, Encoding
-from maxrr.data.fields import are_several, described, packed
+from maxrr.data import Encoding
 from maxrr.data.reading import Reading
-from maxrr.files import to_plain, write_atomically
+from maxrr.files import write_atomically
 from maxrr.nets.probe import made_up
-from maxrr.serving import folders, onnx, torch_runtime
-from maxrr.serving.folders import NUMPY, ONNX, TORCH, Facts
+from maxrr.serving import folders, onnx
+from maxrr.serving.folders import NUMPY, ONNX, Facts
 from maxrr.serving.runtimes import Heads, OnnxRuntime, Runtime
 from maxrr.serving.served import runtime_of
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.codec import network_facts
-from maxrr.unlearning.given_records import Inputs, unlabelled
+from maxrr.unlearning.given_records import unlabelled
 from maxrr.unlearning.state import Fitted
 from maxrr.workspace import Workspace
 from maxrr.workspace.keeper import FolderKeeper
-
-ENCODED = re.compile("=| is (other|missing)$")  # in what an encoding calls the inputs that it makes of a column
 
 
 @dataclass(frozen=True)
@@ -46,28 +40,21 @@ class Exported:
     bytes : int
         Its size.
     form : str
-        What computes it: "onnx", "numpy" or "torch".
-    opset : int or None
-        The version of the ONNX operators in it, if there are any.
+        What computes it: "onnx" or "numpy".
     model_hash : str
         Of the model that it was made from, as `MaxRR.model_hash_`; the export names it, too.
     export : str or None
         Its id, as `maxrr.workspace.Export.id`; None for an ONNX file that was not made from a workspace.
-    compared : int
-        On how many records model and export were compared.
-    scores_difference, probabilities_difference : float
-        The largest absolute differences over these records.
+    difference : float
+        The largest difference between probabilities of the model and of the export, on records that were made up.
     """
 
     path: Path
     bytes: int
     form: str
-    opset: int | None
     model_hash: str
     export: str | None
-    compared: int
-    scores_difference: float
-    probabilities_difference: float
+    difference: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +88,13 @@ class Origin:
         return None if self.keeper is None else self.keeper.note_export(kind, path, self.model)
 
 
-def export(
-    model: MaxRR | Workspace, folder: str | Path, *, form: str | None = None,
-    records: Dataset | Inputs | None = None, encoding: Encoding | None = None,
-) -> Exported:  # fmt: skip
+def export(model: MaxRR | Workspace, folder: str | Path, *, encoding: Encoding | None = None) -> Exported:
     """Write a fitted model into a folder, for programs that only predict. No record is in it.
 
     The folder holds `model.json` (names of the classes, shape and type of a record, hashes) and one file with the
-    numbers. It is a copy, which later requests do not reach: export again after forgetting.
+    numbers. It is a copy, which later requests do not reach: export again after forgetting. A model of embeddings
+    (`MaxRR.on_features`) is computed by NumPy alone. Any other is an ONNX graph: it needs onnxruntime where it is
+    loaded, and here the packages of the extra called onnx.
 
     Parameters
     ----------
@@ -117,16 +103,9 @@ def export(
     folder : str or Path
         The folder. It is made if it is not there; otherwise it must be empty, or hold an export, which is replaced in
         one step.
-    form : {"onnx", "torch"}, optional
-        What computes the model: "onnx", the default, needs NumPy and onnxruntime where it is loaded (and here the
-        packages of the extra called onnx); "torch" needs PyTorch, and the network if it is your own code. A model of
-        embeddings (`MaxRR.on_features`) has the form "numpy" by itself.
-    records : Dataset or array, optional
-        What to compare model and export on. Without them some are made up.
     encoding : Encoding, optional
         How the columns of a table became the inputs that the model was fitted on. The export carries it, so that it can
-        be asked about rows with the table's own columns. A workspace that `maxrr fit` made knows it itself, and refuses
-        another. Elsewhere it is your word: its columns are compared with those of the model, its numbers with nothing.
+        be asked about rows with the table's own columns. A workspace that `maxrr fit` made knows it itself.
 
     Returns
     -------
@@ -136,41 +115,35 @@ def export(
     Raises
     ------
     ValueError
-        The folder holds other things, a package is missing, the network cannot be written in this form, or what was
-        written computes something else.
+        The folder holds other things, a package is missing, the network cannot be written as a graph, the encoding is
+        of other columns, or what was written computes something else.
     """
     folders.check_free(folder)
     origin = Origin.of(model)
     fitted, held = origin.fitted, origin.fitted.records
-    chosen = NUMPY if form is None and fitted.blueprint.embeddings else form or ONNX
-    declared = declared_for(origin.keeper, encoding)
+    declared = encoding or encoding_of(origin.keeper)
     if declared is not None:
         folders.check_encoding(declared, held.columns)
-    elif found := [name for name in held.columns or () if ENCODED.search(name)]:
-        warnings.warn(
-            f"the export has no encoding, and takes inputs such as {found[0]!r} as they are: to be asked with the "
-            "columns of your table, pass encoding=…",
-            stacklevel=2,
+    if fitted.blueprint.embeddings:
+        form = NUMPY
+        content = safetensors.numpy.save(
+            Heads(fitted.heads.coef_.T, fitted.heads.intercept_, fitted.platt()).to_arrays()
         )
-    content, opset = written(fitted, chosen)
+    else:
+        form, content = ONNX, onnx.write_graph(fitted)
     facts = Facts(
-        chosen, secrets.token_hex(16), None if origin.keeper is None else origin.keeper.store.token, fitted.requests,
+        form, secrets.token_hex(16), None if origin.keeper is None else origin.keeper.store.token, fitted.requests,
         fitted.model_hash, list(fitted.head_classes), list(held.shape), folders.description_of(held.dtype),
-        None if held.columns is None else list(held.columns),
-        to_plain(network_facts(fitted.blueprint.network)) if chosen == TORCH else None,
-        fitted.fingerprint.layers if chosen == TORCH else None, fitted.blueprint.frozen, "", "", declared,
-        fitted.blueprint.sharding.count if chosen == TORCH else 1,
+        None if held.columns is None else list(held.columns), "", "",
+        None if declared is None else declared.to_json(),
     )  # fmt: skip
-    network = fitted.blueprint.network if chosen == TORCH else None
-    comparison = compare(fitted, runtime_of(facts, content, network, threads=1), records)
+    difference = compare(fitted, runtime_of(facts, content, threads=1))
     facts = replace(facts, export=origin.noted("serving", folder) or facts.export)
     size = folders.write(folder, content, facts)
-    return Exported(Path(folder), size, chosen, opset, fitted.model_hash, facts.export, *comparison)
+    return Exported(Path(folder), size, form, fitted.model_hash, facts.export, difference)
 
 
-def export_onnx(
-    model: MaxRR | Workspace, path: str | Path, records: Dataset | Inputs | None = None
-) -> Exported:  # fmt: skip
+def export_onnx(model: MaxRR | Workspace, path: str | Path) -> Exported:
     """Write a fitted model as an ONNX file.
 
     The graph's input `records` (n, …) has the type and shape of those the model was fitted on. Where these have several
@@ -185,8 +158,6 @@ def export_onnx(
         The fitted model, or the workspace that it lives in. A workspace notes the export: `Workspace.exports`.
     path : str or Path
         The file. One that is there is replaced in one step, and only after the comparison.
-    records : Dataset or array, optional
-        What to compare on. Without them some are made up.
 
     Returns
     -------
@@ -201,49 +172,19 @@ def export_onnx(
     onnx.check_installed()
     origin = Origin.of(model)
     fitted = origin.fitted
-    content, opset = onnx.write_graph(fitted)
+    content = onnx.write_graph(fitted)
     runtime = OnnxRuntime(content, fitted.records.dtype, list(fitted.records.shape), len(fitted.head_classes))
-    comparison = compare(fitted, runtime, records)
+    difference = compare(fitted, runtime)
     name = origin.noted("onnx", path)
     write_atomically(path, content)
-    return Exported(Path(path), len(content), ONNX, opset, fitted.model_hash, name, *comparison)
+    return Exported(Path(path), len(content), ONNX, fitted.model_hash, name, difference)
 
 
-def declared_for(keeper: FolderKeeper | None, given: Encoding | None) -> str | None:
-    """The encoding that an export carries: if one is given, that of the fit, where a workspace knows it."""
-    noted = encoding_of(keeper)
-    if given is None:
-        return noted
-    if not isinstance(given, Encoding):
-        raise TypeError(
-            f"encoding is a maxrr.data.Encoding, as in Encoding({{'age': Number(fill=0.0)}}), not {given!r:.60}"
-        )
-    if noted is not None and Encoding.from_json(noted) != given:
-        raise ValueError("the encoding is another one than the workspace was fitted with: leave it out, as it is known")
-    return given.to_json()
-
-
-def encoding_of(keeper: FolderKeeper | None) -> str | None:
+def encoding_of(keeper: FolderKeeper | None) -> Encoding | None:
     """How the columns of a table became inputs, as far as a workspace has noted it."""
     reading = None if keeper is None else keeper.store.words.sources[0].get("reading")
-    declared = Encoding() if reading is None else Reading.from_toml(reading).encoding
-    return declared.to_json() if declared.rules else None
-
-
-def written(fitted: Fitted, form: str) -> tuple[bytes, int | None]:
-    """The file with the numbers, and the version of its operators if it is a graph."""
-    if form == ONNX:
-        onnx.check_installed()
-        try:
-            return onnx.write_graph(fitted)
-        except ValueError as error:
-            raise ValueError(f"{error}. Use form='torch', which needs PyTorch where it is loaded") from error
-    heads = Heads(fitted.heads.coef_.T, fitted.heads.intercept_, fitted.platt())
-    if form == TORCH:
-        return torch_runtime.to_bytes(fitted.extractor, heads, fitted.fingerprint.features), None
-    if form == NUMPY and fitted.blueprint.embeddings:
-        return safetensors.numpy.save(heads.to_arrays()), None
-    raise ValueError(f"an export is of form 'onnx' or 'torch', and 'numpy' by itself for embeddings; not {form!r:.40}")
+    found = Encoding() if reading is None else Reading.from_toml(reading).encoding
+    return found if found.rules else None
 
 
 # Features are float32 sums in another order: a score may be off by this share of the absolute values it is the sum of.
@@ -254,21 +195,17 @@ SCORES_TOLERANCE = 1e-4
 PROBABILITIES_TOLERANCE = 1e-9
 
 
-def compare(fitted: Fitted, runtime: Runtime, records: Dataset | Inputs | None) -> tuple[int, float, float]:
-    """Compare an export with its model, on some records: how many, and how far scores and probabilities are apart.
+def compare(fitted: Fitted, runtime: Runtime) -> float:
+    """Compare an export with its model on made-up records: how far their probabilities are apart.
 
     What is not rounding is a ValueError.
     """
-    shape, dtype = fitted.records.shape, fitted.records.dtype
-    probes = made_up(shape, dtype) if records is None else as_stored(records, shape, dtype)
+    probes = made_up(fitted.records.shape, fitted.records.dtype)
     try:
         features = fitted.blueprint.embed(fitted.extractor, unlabelled(probes))
-    except Exception as error:
-        if records is not None:
-            raise
-        raise ValueError(
-            f"the extractor does not take made-up records ({onnx.reason(error)}): pass some of your own, records=…"
-        ) from error
+    except Exception:  # of the network's own code, which takes some numbers and not others
+        probes = np.ones_like(probes)
+        features = fitted.blueprint.embed(fitted.extractor, unlabelled(probes))
     scores, probabilities = runtime.scores(probes), runtime.probabilities(probes)
     heads, platt = fitted.heads, fitted.platt()
     ours = heads.decision_function(features)
@@ -279,19 +216,7 @@ def compare(fitted: Fitted, runtime: Runtime, records: Dataset | Inputs | None) 
     own = largest(probabilities - platt.probabilities(scores))
     if not own <= PROBABILITIES_TOLERANCE:
         raise ValueError(f"the export's probabilities do not follow from its scores: they differ by {own:.3g}")
-    return len(probes), off, largest(probabilities - platt.probabilities(ours))
-
-
-def as_stored(records: Dataset | Inputs, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Records to compare on as an array of the model's type and shape."""
-    given = records.inputs if isinstance(records, Dataset) else records
-    array = packed(given) if are_several(given) else np.asarray(given)
-    if array.shape[1:] != shape or array.dtype != dtype or not len(array):
-        raise ValueError(
-            f"the records to compare on are {len(array)} of {described(array.dtype, array.shape[1:])}, but the model "
-            f"takes one or more of {described(dtype, shape)}"
-        )
-    return array
+    return largest(probabilities - platt.probabilities(ours))
 
 
 def largest(values: NDArray[Any]) -> float:

@@ -12,17 +12,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from maxrr.files import Lock, flush_folder, from_plain, overwrite, parse_json, read_regular, to_plain, write_atomically
 from maxrr.files.strict_json import Constraint, Count, Digest, body_of, json_digest
 
+if TYPE_CHECKING:
+    from maxrr.data import Encoding
+
 FORMAT, VERSION = "maxrr serving", 1
 NAME, LOCK = "model.json", ".lock"
-ONNX, NUMPY, TORCH = "onnx", "numpy", "torch"
-ENDINGS = {ONNX: "onnx", NUMPY: "safetensors", TORCH: "safetensors"}
+ONNX, NUMPY = "onnx", "numpy"
+ENDINGS = {ONNX: "onnx", NUMPY: "safetensors"}
 OURS = re.compile(r"model-[0-9a-f]{16}\.(onnx|safetensors)|\.maxrr-[0-9a-f]{16}\.tmp")
 LARGEST = 10_000_000  # bytes of model.json
 TRIES, PAUSE, PATIENCE = 5, 0.05, 10.0  # of a reader beside a writer; seconds between; seconds that a writer waits
@@ -33,10 +36,9 @@ class Facts:
     """What a served model says of itself.
 
     `form` says what computes it, `export` names this copy among all, `workspace` is the token of where it comes from,
-    and `requests` counts those that had been carried out there. `dtype` and `shape` are of one record. `network` and
-    `layers` make the extractor again, where PyTorch computes it. `file` has the numbers, and this `sha256`. `encoding`
-    says how the columns of a table become inputs, as `maxrr.data.Encoding.to_json` writes it, where that was declared.
-    `shards` counts the networks of the extractor.
+    and `requests` counts those that had been carried out there. `dtype` and `shape` are of one record. `file` has the
+    numbers, and this `sha256`. `encoding` says how the columns of a table become inputs, as
+    `maxrr.data.Encoding.to_json` writes it, where that was declared.
     """
 
     form: Annotated[str, Constraint("a form of exports", ENDINGS.__contains__)]
@@ -48,13 +50,9 @@ class Facts:
     shape: list[Annotated[int, Constraint("a size", lambda size: 0 < size < 1 << 40)]]
     dtype: str | list[Any]
     columns: list[str] | None
-    network: dict[str, Any] | None
-    layers: str | None
-    frozen: bool
     file: str
     sha256: Digest
     encoding: str | None
-    shards: Annotated[int, Constraint("1 or more", lambda count: count >= 1)]
 
     @property
     def kind(self) -> np.dtype[Any]:
@@ -89,14 +87,13 @@ class Facts:
         if unusable:
             raise ValueError("its records would be Python objects")
         if self.encoding is not None:
-            check_encoding(self.encoding, self.columns)
+            from maxrr.data.encoding import Encoding
+
+            check_encoding(Encoding.from_json(self.encoding), self.columns)
 
 
-def check_encoding(encoding: str, columns: Sequence[str] | None) -> None:
+def check_encoding(declared: "Encoding", columns: Sequence[str] | None) -> None:
     """Refuse an encoding that does not give the columns that the model takes."""
-    from maxrr.data.encoding import Encoding
-
-    declared = Encoding.from_json(encoding)
     given = [] if columns is None else declared.columns_of(columns)
     found = [
         each for name in given for each in (declared.rules[name].names(name) if name in declared.rules else [name])

@@ -90,8 +90,9 @@ def traceable(extractor: nn.Module) -> nn.Module:
     return copied
 
 
-def write_graph(fitted: Fitted) -> tuple[bytes, int]:
-    """The ONNX file's bytes, and the version of its operators."""
+def write_graph(fitted: Fitted) -> bytes:
+    """Write the graph of a model as the bytes of an ONNX file."""
+    check_installed()
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
     shape, dtype = fitted.records.shape, fitted.records.dtype
@@ -111,7 +112,8 @@ def write_graph(fitted: Fitted) -> tuple[bytes, int]:
             ClearMetadataAndDocStringPass()(program.model)  # where in whose files a node comes from
             program.model.metadata_props[CLASSES] = json.dumps(fitted.head_classes, ensure_ascii=False)
             program.model.metadata_props[MODEL_HASH] = fitted.model_hash
-            return program.model_proto.SerializeToString(deterministic=True), program.model.opset_imports[""]
+            content: bytes = program.model_proto.SerializeToString(deterministic=True)
+            return content
     except Exception as error:
         raise ValueError(f"the network cannot be written as an ONNX graph: {reason(error)}") from error
 

@@ -19,7 +19,7 @@ from maxrr.files.strict_json import body_of
 
 FORMAT, VERSION = "maxrr revocations", 1
 LARGEST = 50_000_000  # bytes of a list
-TIMEOUT = 5.0  # seconds that an address has to answer
+TIMEOUT = 5.0  # seconds to connect, and between two pieces of an answer
 ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -152,29 +152,9 @@ class Watch:
 
 
 def fetched(source: str) -> str:
-    """The text of a file, or of what lies at an address, which has a few seconds to give all of it."""
+    """Read the text of a file, or of what lies at an address."""
     if not ADDRESS.match(source):
         return read_regular(source, LARGEST).decode()
-    found: list[str | OSError] = []
-
-    def fetch() -> None:
-        try:
-            found.append(at_address(source))
-        except (OSError, ValueError) as error:  # raised by whoever waits
-            found.append(OSError(str(error) or type(error).__name__))
-
-    fetching = threading.Thread(target=fetch, daemon=True)  # which nobody waits for any longer than that
-    fetching.start()
-    fetching.join(TIMEOUT)
-    if not found:
-        raise OSError(f"there was no whole answer within {TIMEOUT:g} seconds")
-    if isinstance(found[0], OSError):
-        raise found[0]
-    return found[0]
-
-
-def at_address(source: str) -> str:
-    """The text that lies at an address."""
     from http.client import HTTPException
     from urllib.request import urlopen
 
@@ -182,7 +162,7 @@ def at_address(source: str) -> str:
         with urlopen(source, timeout=TIMEOUT) as answer:  # which follows redirections to no file
             content = answer.read(LARGEST + 1)
     except HTTPException as error:
-        raise OSError(f"the answer is none: {error!r:.100}") from None
+        raise OSError(f"the answer is invalid: {error!r:.100}") from None
     if len(content) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST:,} bytes")
     return str(content, "utf-8")

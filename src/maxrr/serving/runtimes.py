@@ -1,4 +1,4 @@
-"""Scores and probabilities of records: by NumPy alone, or by onnxruntime. What PyTorch computes is in `torch_runtime`.
+"""Scores and probabilities of records: by NumPy alone, or by onnxruntime.
 
 A few records at a time are computed as they are, so that one takes little time. A score may then differ in its last
 digits from that of `MaxRR.decision_function`, which computes whole blocks: so its bytes depend on one record alone.

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from maxrr.errors import DataError, OtherShape
 from maxrr.serving import folders
-from maxrr.serving.folders import ONNX, TORCH, Facts
+from maxrr.serving.folders import ONNX, Facts
 from maxrr.serving.revocations import Watch
 from maxrr.serving.runtimes import Floats, Heads, NumpyRuntime, OnnxRuntime, Runtime
 
 if TYPE_CHECKING:
     from maxrr.data import Encoding
     from maxrr.data.tables import Columns
-    from maxrr.nets.seeding import Network
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,20 +209,6 @@ class Served:
             self._loaded = found
             return True
 
-    def check_revocations(self) -> None:
-        """Read the list of revocations now, as a timer may do so that no answer has to wait for it.
-
-        Raises
-        ------
-        maxrr.errors.Revoked
-            The list has this export.
-        maxrr.errors.RevocationsUnread
-            The list could not be read for longer than `max_age`.
-        """
-        if self._watch is not None:
-            self._watch.look()
-            self._watch.check(self._loaded.facts.export)
-
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order of the columns of `predict_proba`."""
@@ -242,32 +227,24 @@ class Served:
         return self._loaded.facts.model_hash
 
     @property
-    def requests(self) -> int:
-        """How many requests the model had carried out."""
-        return self._loaded.facts.requests
-
-    @property
     def export(self) -> str:
         """The id of the export, as `maxrr.workspace.Export.id`."""
         return self._loaded.facts.export
 
 
 def load(
-    folder: str | Path, network: "Network | None" = None, *, threads: int = 1,
-    revocations: str | Path | None = None, refresh: float = 60.0, max_age: float = 300.0,
+    folder: str | Path, *, threads: int = 1, revocations: str | Path | None = None, refresh: float = 60.0,
+    max_age: float = 300.0,
 ) -> Served:  # fmt: skip
     """Load a model that `export` wrote.
 
-    Every byte is checked against its hash. In the form "onnx" this needs NumPy and onnxruntime, in the form "numpy"
-    NumPy and safetensors: neither PyTorch nor scikit-learn is imported.
+    Every byte is checked against its hash, and no code but this library's is run. In the form "onnx" this needs NumPy
+    and onnxruntime, in the form "numpy" NumPy and safetensors: neither PyTorch nor scikit-learn is imported.
 
     Parameters
     ----------
     folder : str or Path
         The folder.
-    network : torch.nn.Module or function, optional
-        The network that was fitted, or the function that makes it: only in the form "torch", and where it is your own
-        code. Loading a folder runs no code but this library's.
     threads : int
         How many threads onnxruntime uses for one call, 1 by default.
     revocations : str or Path, optional
@@ -286,7 +263,7 @@ def load(
     Raises
     ------
     ValueError
-        The folder holds no served model, something in it is damaged, or a package or the network is missing.
+        The folder holds no served model, something in it is damaged, or a package is missing.
     maxrr.errors.Revoked
         The list has this export.
     maxrr.errors.RevocationsUnread
@@ -314,21 +291,17 @@ def load(
                 "it: load it anew, with the list of its own workspace"
             )
         try:
-            return ModelState(runtime_of(facts, content, network, threads), facts)
+            return ModelState(runtime_of(facts, content, threads), facts)
         except Exception as error:  # whatever comes of content that is not ours
             raise ValueError(f"no model can be made of {folder}: {error}") from error
 
     return Served(read, watch)
 
 
-def runtime_of(facts: Facts, content: bytes, network: "Network | None", threads: int) -> Runtime:
+def runtime_of(facts: Facts, content: bytes, threads: int) -> Runtime:
     """What computes a model of this form."""
     if facts.form == ONNX:
         return OnnxRuntime(content, facts.kind, facts.shape, len(facts.classes), threads)
-    if facts.form == TORCH:
-        from maxrr.serving import torch_runtime
-
-        return torch_runtime.from_bytes(content, facts, network)
     import safetensors.numpy
 
     heads = Heads.from_arrays(safetensors.numpy.load(content), len(facts.classes))

@@ -188,7 +188,7 @@ class Bundle(Contents):
             raise OtherRecords(
                 f"{len(missing):,} of the {len(self.ids):,} records that the model retains are not there, such as "
                 f"{missing[0].item()!r}: bring all of them, with the ids that they were fitted under, and those that "
-                "were added (Dataset.join puts them together)"
+                "were added (Dataset.join puts them together; in the shell, name each file with --source)"
             )
         kept = records if len(records) == len(self.ids) else records.select(own)
         used = tuple(kept.class_names[label] for label in np.unique(kept.labels).tolist())

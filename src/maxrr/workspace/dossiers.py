@@ -39,7 +39,7 @@ def dossier_of(
     proofs = {id_: look_up(*known, RECORD, id_) for id_ in named}
     without = [id_ for id_, proof in proofs.items() if proof is None]
     if without or not proofs:
-        whom = f"the record {without[0]!r}" if without else f"a record about {subject!r}"
+        whom = f"the record {without[0]!r}" if without else f"a record about {subject!r} (test records are in no model)"
         raise NotHere(
             f"receipt {number} did not forget or replace {whom}; or it is of a newer copy that this one has caught up "
             "with, and so are its proofs: the receipt of catching up has some of its own"
