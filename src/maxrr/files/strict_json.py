@@ -103,6 +103,8 @@ class Constraint(NamedTuple):
 
 
 Count = Annotated[int, Constraint("0 or more", lambda number: number >= 0)]
+PositiveInt = Annotated[int, Constraint("1 or more", lambda number: number >= 1)]
+PositiveFloat = Annotated[float, Constraint("above 0", lambda number: number > 0.0)]
 Digest = Annotated[str, Constraint("64 hexadecimal digits in small letters", re.compile("[0-9a-f]{64}").fullmatch)]
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxrr.plain_text import count
 from maxrr.unlearning.actions import KEEP, RETRAIN, Action, Guarantee
 from maxrr.unlearning.effects import CoreAfter, Effect
 from maxrr.unlearning.requests import Request
@@ -36,14 +37,8 @@ def why(
 def why_adding(request: Request, fitted: Fitted) -> str:
     """What records do that are added."""
     assert request.added is not None
-    records, seen = len(request.added), fitted.records.labels[fitted.core]
-    elsewhere = fitted.blueprint.frozen or fitted.left_in_extractor  # it saw records that are not here
-    classes = 0 if elsewhere else len(np.setdiff1d(request.added.labels, seen))
-    said = f"{records:,} {'record is' if records == 1 else 'records are'} added: the heads become those that a fit on "
-    said += f"all records gives{extractor_stays(fitted)}"
-    if classes:
-        said += f"; it knows no record of {classes} {'class' if classes == 1 else 'classes'} of these"
-    return said
+    records = count(len(request.added), "record is", "records are")
+    return f"{records} added: the heads become those that a fit on all records gives{extractor_stays(fitted)}"
 
 
 def extractor_stays(fitted: Fitted) -> str:
@@ -58,7 +53,7 @@ def why_nothing(left: int, request: Request, fitted: Fitted) -> str:
     by = f" by receipt {', '.join(map(str, numbers))}" if numbers else ""
     said = f"every requested record is forgotten already{by}: nothing is left to do"
     if left:
-        said += f" under this policy, but the extractor keeps what it learned from {left:,} of them"
+        said += f" under this policy, but {kept_of(left)}"
     return said
 
 
@@ -151,20 +146,4 @@ def why_not(
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         ), []
-    if action is Action.retrain and (missing := too_few_outputs(fitted, then)):
-        return missing, [replace(request, core_policy=KEEP)]
     return None
-
-
-def too_few_outputs(fitted: Fitted, then: CoreAfter) -> str:
-    """That the network cannot be trained on a class that is new to the core; nothing where it can."""
-    if not len(np.setdiff1d(then.labels, fitted.records.labels[fitted.core])):
-        return ""
-    classes = max(len(np.unique(then.labels[then.shard == shard])) for shard in then.shards)
-    outputs = fitted.blueprint.for_classes(classes).outputs
-    if outputs >= classes:
-        return ""
-    return (
-        f"the core would have {classes} classes, one of them new to it, and the network has {outputs} outputs: fit "
-        "again with a network that has one for each class"
-    )

@@ -24,8 +24,6 @@ from maxrr.unlearning.receipts import Receipt
 K = TypeVar("K")
 V = TypeVar("V")
 
-FORGOTTEN, REPLACED = b"id", b"replaced"  # what an HMAC of an id says: do not bring it back; its old values are gone
-
 
 class Layered(Mapping[K, V], Generic[K, V]):
     """A mapping that never changes: one with more entries shares what is there. Of two with one key the later counts.
@@ -80,18 +78,22 @@ class Tombstone(NamedTuple):
     content: bytes
 
 
-def id_hmac(key: bytes, id_: int | str, purpose: bytes = FORGOTTEN) -> bytes:
-    """The HMAC of a record id. 1 and '1' are one id: a table with a single id that is no number has texts for all."""
+def id_hmac(key: bytes, id_: int | str, *, replaced: bool = False) -> bytes:
+    """The HMAC of the id of a forgotten record; or of one that was replaced, whose id stays in use.
+
+    1 and '1' are one id: a table with a single id that is no number has texts for all.
+    """
+    purpose = b"replaced" if replaced else b"id"
     return hmac.digest(key, framed(purpose, str(id_).encode("utf-8", "surrogatepass")), "sha256")
 
 
 def tombstones_of(
-    key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8], purpose: bytes = FORGOTTEN
+    key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8], *, replaced: bool = False
 ) -> list[Tombstone]:  # fmt: skip
     """The tombstones of records, from their ids and hashes. Of a replaced record only the values go: its id stays."""
     return [
         Tombstone(
-            id_hmac(key, id_, purpose),
+            id_hmac(key, id_, replaced=replaced),
             hmac.digest(key, framed(b"record", record.tobytes()), "sha256"),
             content_hmac(key, content),
         )
@@ -154,9 +156,9 @@ class Tombstones(Set[Tombstone]):
         """Those of one record, by the HMAC of its id."""
         return self._by_id.get(id_hmac, ())
 
-    def knows(self, key: bytes, ids: NDArray[Any], purpose: bytes = FORGOTTEN) -> NDArray[np.bool_]:
-        """Which of these ids were forgotten; or, for the purpose REPLACED, which had other values before."""
-        return np.array([bool(self.of(id_hmac(key, id_, purpose))) for id_ in ids.tolist()], dtype=bool)
+    def knows(self, key: bytes, ids: NDArray[Any], *, replaced: bool = False) -> NDArray[np.bool_]:
+        """Which of these ids were forgotten; or which were `replaced`, and had other values before."""
+        return np.array([bool(self.of(id_hmac(key, id_, replaced=replaced))) for id_ in ids.tolist()], dtype=bool)
 
     def knows_values(self, key: bytes, dataset: Dataset) -> NDArray[np.bool_]:
         """Which records have the values of forgotten ones."""
@@ -197,7 +199,7 @@ class OnReceipt(NamedTuple):
 def on_receipt(key: bytes, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
     """Which of these ids a receipt names: it has the HMACs of the ids, which only the key can make."""
     now, earlier = set(receipt.tombstones), set(receipt.earlier_tombstones)
-    forgotten, replaced = ([id_hmac(key, id_, purpose).hex() for id_ in ids] for purpose in (FORGOTTEN, REPLACED))
+    forgotten, replaced = ([id_hmac(key, id_, replaced=each).hex() for id_ in ids] for each in (False, True))
     before = [bool({one, other} & earlier) for one, other in zip(forgotten, replaced, strict=True)]
     masks = [each in now for each in forgotten], [each in now for each in replaced], before
     return OnReceipt(*(np.array(mask, dtype=bool) for mask in masks))
