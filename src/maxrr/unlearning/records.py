@@ -232,7 +232,8 @@ class HeldRecords:
         """The same with more records, which get the rows after the last."""
         names = ("inputs", "labels", "ids", "subjects", "hashes", "contents", "alive", "weights")
         ours = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        found = replace(self, **{name: np.concatenate([part, getattr(more, name)]) for name, part in ours.items()})
+        longer: dict[str, Any] = {name: np.concatenate([part, getattr(more, name)]) for name, part in ours.items()}
+        found = replace(self, **longer)
         found.indexes.owed.update(self.indexes.owed)
         new = np.arange(len(self.ids), len(found.ids))
         for name, index in self.indexes.made.items():
