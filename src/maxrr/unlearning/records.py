@@ -270,7 +270,7 @@ class HeldRecords:
         if new := [name for name in used if name not in number]:
             raise UnknownClass(
                 f"the model has no records of class {new[0]!r}, but of {first_few(list(number))}: bring records of "
-                "these, or fit the old and the new ones, which Dataset.join puts together"
+                "these, or fit again on the old and the new ones together"
             )
         numbers = np.array([number.get(name, -1) for name in dataset.class_names], dtype=np.int64)
         return replace(dataset, labels=numbers[dataset.labels], class_names=self.class_names)
