@@ -177,7 +177,10 @@ def fit(
 
 def ends_in_softmax(network: nn.Module, dataset: Dataset) -> bool:
     """Whether a network gives probabilities of classes, or their logarithms, in place of scores."""
-    found = probed(copy.deepcopy(network), dataset.shape, dataset.inputs.dtype)
+    try:
+        found = probed(copy.deepcopy(network), dataset.shape, dataset.inputs.dtype)
+    except DataError:  # training will say what is wrong
+        return False
     shares = np.exp(found) if (found <= 0.0).all() else found
     return bool((shares >= 0.0).all() and np.allclose(shares.sum(axis=1), 1.0, atol=1e-4))
 
