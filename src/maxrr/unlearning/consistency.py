@@ -85,6 +85,8 @@ def contradictions_of_counts(receipt: Receipt) -> Iterator[str]:
 
 def contradictions_of_claims(receipt: Receipt) -> Iterator[str]:
     """Where a guarantee does not go with what was done, or with its conditions."""
+    if receipt.guarantee not in list(Guarantee):
+        yield f"no guarantee is called {receipt.guarantee!r}"
     exact, core = receipt.guarantee.startswith("exact"), receipt.core
     forgotten, fewer = core + receipt.influential + receipt.free, receipt.records_before - receipt.records_after
     if receipt.guarantee == Guarantee.untouched and (

@@ -270,7 +270,7 @@ class Receipt(Shown):
 
     number: PositiveInt
     previous: Previous
-    guarantee: Annotated[str, Constraint("a guarantee", list(Guarantee).__contains__)]
+    guarantee: str
     reason: str
     bytes_claim: str
     form: int
