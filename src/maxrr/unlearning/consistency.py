@@ -25,7 +25,7 @@ NOT_COMPARED = (
     "who asked, by which policy, and how many of the records were core or influential: they are gone",
     "the state before the request",
     "when it was, how long it took, its reason in words, how many duplicates stayed, which requests "
-    "were answered together with it, and which copies were lost",
+    "were answered together with it, its ticket and dates, and which copies were lost",
     "which records were added when, whom the forgotten ones were about, and weights of classes without records",
     "what code of the caller's own does: networks, training functions and rules for the core are run as they are",
 )
