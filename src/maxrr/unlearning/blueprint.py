@@ -32,6 +32,7 @@ from maxrr.nets.training import train, train_apart, train_many
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, cores
 from maxrr.parallel.ray_cluster import EngineLike, working_on
+from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.svm import FlatHeadWarning
 from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
@@ -190,13 +191,12 @@ class Blueprint:
         """Tell the caller which shards have come to have too little to be trained on; nothing where none has."""
         if not shards:
             return
-        few = "1 of the {:,} shards has" if len(shards) == 1 else f"{len(shards):,} of the {{:,}} shards have"
-        keep = "its extractor is not trained, and keeps its" if len(shards) == 1 else (
-            "their extractors are not trained, and keep their"
-        )  # fmt: skip
+        few = count(
+            len(shards), f"of the {self.sharding.count:,} shards has", f"of the {self.sharding.count:,} shards have"
+        )
         warnings.warn(
-            f"{few.format(self.sharding.count)} no core records of two classes: {keep} first weights. Choose fewer "
-            "shards, or a larger core",
+            f"{few} no core records of two classes to train an extractor on, which keeps its first weights. Choose "
+            "fewer shards, or a larger core",
             UntrainedShardsWarning, stacklevel + 1,
         )  # fmt: skip
 

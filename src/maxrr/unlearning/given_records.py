@@ -61,13 +61,10 @@ def as_dataset(
 
 def not_of_numbers(frame: Any) -> str:
     """Which column of a frame holds no numbers, and what to do about it."""
-    wrong = (str(name) for name in frame.columns if np.asarray(frame[name]).dtype.kind not in NUMBERS)
-    name = next(wrong, None)
-    which = "the columns are of several kinds" if name is None else f"the column {name!r} is not of numbers"
-    encoding = "" if name is None else f", encoding=Encoding({{{name!r}: Categories([…])}})"
+    wrong = [str(name) for name in frame.columns if np.asarray(frame[name]).dtype.kind not in NUMBERS]
     return (
-        f"{which}: make a Dataset of the frame, with maxrr.data.from_frame(frame, label=…, id=…{encoding}), and fit "
-        "that. Or leave out what is no input"
+        f"the columns {first_few(wrong)} are not of numbers, or not all of one kind: make a Dataset of the frame, with "
+        "maxrr.data.from_frame(frame, label=…, id=…, encoding=…), and fit that. Or leave out what is no input"
     )
 
 
@@ -78,16 +75,6 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 # Numbers as the model has them
-
-
-def to_predict(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
-    """Records to predict: of the model's shape, and numbers of its kind. Floats stay as they are, of either length."""
-    return matched(given, kind, shape, learn=False)
-
-
-def to_learn(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
-    """Records to add, in the model's type, if that holds their numbers as they are."""
-    return matched(given, kind, shape, learn=True)
 
 
 def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
@@ -103,7 +90,10 @@ def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
 
 
 def matched(given: Inputs, kind: Kind, shape: Shape, *, learn: bool) -> NDArray[Any]:
-    """An array of records like the model's, each of whose inputs is converted by itself."""
+    """Convert records to the model's shape and type, each input by itself, if that holds their numbers as they are.
+
+    Those to predict, and not to `learn`, may be floats of any length.
+    """
     check_dense(given)
     if kind.names is None:
         if isinstance(given, Mapping):
@@ -171,7 +161,7 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
         more = f"the model was fitted without a column {first_few(strange)}" if strange else ""
         wrong = ", and ".join(filter(None, [lack, more])) or "the columns stand in another order"
         raise MissingColumn(f"{wrong}: bring those that the model was fitted on, in the same order")
-    array = to_predict(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape)
+    array = matched(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape, learn=False)
     if not isinstance(X, Dataset):
         records = unlabelled(array)
     else:

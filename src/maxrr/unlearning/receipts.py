@@ -444,8 +444,11 @@ def in_words(receipt: Receipt) -> list[str]:
     if receipt.subject_tombstones:
         people = len(receipt.subject_tombstones)
         sentences.append(f"No record is left about {'1 person' if people == 1 else f'{people:,} people'}.")
-    if counted := weighed(len(receipt.class_weights or {}), bool(receipt.weighted_records)):
-        sentences.append(f"In the heads {counted}.")
+    if receipt.class_weights:
+        classes = count(len(receipt.class_weights), "class has", "classes have")
+        sentences.append(f"In the heads {classes} a weight.")
+    if receipt.weighted_records:
+        sentences.append("In the heads every record has a weight of its own.")
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
     if receipt.ticket:
@@ -455,17 +458,6 @@ def in_words(receipt: Receipt) -> list[str]:
     if due := receipt.audit_due:
         sentences.append(due)
     return sentences
-
-
-def weighed(classes: int, records: bool) -> str:
-    """That not all records count the same in the heads; nothing where they do.
-
-    >>> weighed(1, False), weighed(2, True)
-    ('the records of 1 class have a weight', 'the records of 2 classes have a weight, and every record its own')
-    """
-    of_classes = f"the records of {count(classes, 'class', 'classes')} have a weight" if classes else ""
-    own = "every record its own" if classes else "every record has a weight of its own"
-    return ", and ".join(filter(None, [of_classes, own if records else ""]))
 
 
 def claim(receipt: Receipt) -> str:

@@ -30,7 +30,7 @@ from maxrr.errors import (
 from maxrr.plain_text import first_few
 from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, TECHNIQUE
 from maxrr.unlearning.facts import Override
-from maxrr.unlearning.given_records import Ids, Inputs, to_learn, to_replace
+from maxrr.unlearning.given_records import Ids, Inputs, matched, to_replace
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import Ints, of_kind, shuffled
 from maxrr.unlearning.state import Fitted, forgotten_people
@@ -200,7 +200,7 @@ def request_to_add(fitted: Fitted, given: Dataset, allow_copies: str | None) -> 
             "alone, and use replace to correct one that is there"
         )
     numbered = records.numbered_alike(ordered)
-    inputs = to_learn(ordered.inputs, records.dtype, records.shape)
+    inputs = matched(ordered.inputs, records.dtype, records.shape, learn=True)
     added = replace(numbered, inputs=inputs, columns=records.columns)
     fitted.blueprint.check_weights(added)
     named = added if records.columns is not None else replace(added, columns=ordered.columns)

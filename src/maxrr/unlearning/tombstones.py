@@ -11,7 +11,8 @@ Of a person whose last record is forgotten, an HMAC of the subject id stays, wit
 
 import hmac
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Generic, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,11 @@ from maxrr.unlearning.receipts import Receipt
 K = TypeVar("K")
 V = TypeVar("V")
 
+MANY = 500  # recent entries: then they join the older ones
 
-class Layered(Mapping[K, V], Generic[K, V]):
-    """A mapping that never changes: one with more entries shares what is there. Of two with one key the later counts.
 
-    It is kept in layers, each at least twice as large as the next: a new layer takes in those before it that are too
-    small for that. So nothing is copied more often than the logarithm of the whole says.
+class Layered(Mapping[K, V]):
+    """A mapping that never changes: one with more entries shares the older ones, and copies the few recent.
 
     >>> few = Layered({"a": 1})
     >>> more = few.with_more({"b": 2, "a": 3})
@@ -37,37 +37,23 @@ class Layered(Mapping[K, V], Generic[K, V]):
     ({'a': 1}, {'a': 3, 'b': 2})
     """
 
-    __slots__ = ("_layers", "_size")
-
-    def __init__(self, given: Mapping[K, V] | None = None) -> None:
-        self._layers: tuple[Mapping[K, V], ...] = (dict(given),) if given else ()
-        self._size = len(given or ())
+    def __init__(self, older: Mapping[K, V] = MappingProxyType({}), recent: Mapping[K, V] = MappingProxyType({})):
+        self._older, self._recent = older, recent
+        if len(recent) > MANY:
+            self._older, self._recent = {**older, **recent}, {}
 
     def with_more(self, more: Mapping[K, V]) -> "Layered[K, V]":
-        """The same with more entries."""
-        if not more:
-            return self
-        found: Layered[K, V] = Layered()
-        found._size = self._size + sum(key not in self for key in more)
-        layers, newest = list(self._layers), dict(more)
-        while layers and len(layers[-1]) < 2 * len(newest):
-            newest = {**layers.pop(), **newest}
-        found._layers = (*layers, newest)
-        return found
+        """Return a mapping with more entries."""
+        return Layered(self._older, {**self._recent, **more}) if more else self
 
     def __getitem__(self, key: K) -> V:
-        for layer in reversed(self._layers):
-            if key in layer:
-                return layer[key]
-        raise KeyError(key)
+        return self._recent[key] if key in self._recent else self._older[key]
 
     def __iter__(self) -> Iterator[K]:
-        for number, layer in enumerate(self._layers):
-            before = self._layers[:number]
-            yield from (key for key in layer if not any(key in other for other in before))
+        return iter({**self._older, **self._recent})
 
     def __len__(self) -> int:
-        return self._size
+        return len({**self._older, **self._recent})
 
 
 class Tombstone(NamedTuple):
@@ -135,21 +121,17 @@ def ticket_hmac(key: bytes, ticket: str) -> str:
 class Tombstones(Set[Tombstone]):
     """The forgotten records of a model, by the HMACs of their ids: one that was replaced several times has several."""
 
-    __slots__ = ("_by_id", "_size")
-
     def __init__(self, given: Iterable[Tombstone] = (), before: "Tombstones | None" = None) -> None:
         self._by_id: Layered[bytes, tuple[Tombstone, ...]] = Layered() if before is None else before._by_id
-        self._size: int = 0 if before is None else before._size
         new: dict[bytes, tuple[Tombstone, ...]] = {}
         for stone in given:
             known = new.get(stone.id) or self.of(stone.id)
             if stone not in known:
                 new[stone.id] = (*known, stone)
-                self._size += 1
         self._by_id = self._by_id.with_more(new)
 
     def with_more(self, more: Iterable[Tombstone]) -> "Tombstones":
-        """The same with more."""
+        """Return a copy with more tombstones."""
         return Tombstones(more, self)
 
     def of(self, id_hmac: bytes) -> tuple[Tombstone, ...]:
@@ -162,7 +144,7 @@ class Tombstones(Set[Tombstone]):
 
     def knows_values(self, key: bytes, dataset: Dataset) -> NDArray[np.bool_]:
         """Which records have the values of forgotten ones."""
-        if not self:
+        if not self._by_id:
             return np.zeros(len(dataset), dtype=bool)
         known = {stone.content for stone in self}
         return np.array([content_hmac(key, digest) in known for digest in content_hashes(dataset)], dtype=bool)
@@ -175,7 +157,7 @@ class Tombstones(Set[Tombstone]):
             yield from stones
 
     def __len__(self) -> int:
-        return self._size
+        return sum(map(len, self._by_id.values()))
 
 
 class OnReceipt(NamedTuple):
