@@ -71,7 +71,7 @@ def test_a_record_that_the_rule_makes_core_waits_for_the_next_fit_whatever_is_tr
     waiting = new.ids[HASH.is_core(new.ids)]
     model = table_model()
     core = core_of(model)
-    words = f"the core is that of the last fit: {len(waiting)} records that the rule makes core were added since"
+    words = f"{len(waiting)} added records wait"
     plan = model.plan(add=new)
     assert words in plan.conditions[0]
     assert model.execute(plan).conditions == plan.conditions

@@ -34,8 +34,8 @@ EXACT = {
     "the extractor stays as it is",
     "N of the records is core: the extractor is trained again without the records, with the recorded seed, and the "
     "heads are fitted anew",
-    "the extractor keeps what it learned from N record that is forgotten already: the extractor is trained again without "
-    "the records, with the recorded seed, and the heads are fitted anew",
+    "the extractor keeps what it learned from N record that is forgotten already: the extractor is trained again "
+    "without the records, with the recorded seed, and the heads are fitted anew",
 }
 APPROXIMATE = {
     "N of the records is core: the extractor keeps what it learned, and the heads are fitted without the records",

@@ -32,7 +32,6 @@ from maxrr.nets.training import train, train_apart, train_many
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, cores
 from maxrr.parallel.ray_cluster import EngineLike, working_on
-from maxrr.plain_text import count
 from maxrr.progress import Progress
 from maxrr.svm import FlatHeadWarning
 from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
@@ -191,12 +190,9 @@ class Blueprint:
         """Tell the caller which shards have come to have too little to be trained on; nothing where none has."""
         if not shards:
             return
-        few = count(
-            len(shards), f"of the {self.sharding.count:,} shards has", f"of the {self.sharding.count:,} shards have"
-        )
         warnings.warn(
-            f"{few} no core records of two classes to train an extractor on, which keeps its first weights. Choose "
-            "fewer shards, or a larger core",
+            f"{len(shards):,} of the {self.sharding.count:,} shards: no core records of two classes are there to train "
+            "an extractor on, which keeps its first weights. Choose fewer shards, or a larger core",
             UntrainedShardsWarning, stacklevel + 1,
         )  # fmt: skip
 

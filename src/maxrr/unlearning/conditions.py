@@ -33,8 +33,8 @@ def conditions(
         found.append(OWN_CHOICE + choice.depended_on)
     if blueprint.given:
         found.append(
-            f"the weights {first_few(list(blueprint.given))} of the network were given, and neither drawn from the seed nor trained "
-            "here from the start: on the word of whoever gave them that the records had no part in them"
+            f"the weights {first_few(list(blueprint.given))} of the network were given, and neither drawn from the "
+            "seed nor trained here from the start: on the word of whoever gave them that the records had no part in them"
         )
     if adopted:
         found.append(ADOPTED)
@@ -46,10 +46,8 @@ def conditions(
         records = count(left_in_extractor, "forgotten core record")
         found.append(f"the extractor was trained on {records}, and keeps what it learned")
     if waiting:
-        wait = count(
-            waiting, "added record that the rule makes core waits", "added records that the rule makes core wait"
-        )
-        found.append(f"the core is that of the last fit: {wait} for the next fit")
+        records = count(waiting, "added record waits", "added records wait")
+        found.append(f"the core is that of the last fit: {records} for the next one, to be core by the rule")
     return found
 
 
