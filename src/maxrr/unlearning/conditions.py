@@ -34,7 +34,7 @@ def conditions(
     if blueprint.given:
         found.append(
             f"the weights {first_few(list(blueprint.given))} of the network were given, and neither drawn from the "
-            "seed nor trained here from the start: on the word of whoever gave them that the records had no part in them"
+            "seed nor trained here from the start: on the word of whoever gave them that no record had a part in them"
         )
     if adopted:
         found.append(ADOPTED)
