@@ -11,7 +11,6 @@ Of a person whose last record is forgotten, an HMAC of the subject id stays, wit
 
 import hmac
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -37,10 +36,10 @@ class Layered(Mapping[K, V]):
     ({'a': 1}, {'a': 3, 'b': 2})
     """
 
-    def __init__(self, older: Mapping[K, V] = MappingProxyType({}), recent: Mapping[K, V] = MappingProxyType({})):
-        self._older, self._recent = older, recent
-        if len(recent) > MANY:
-            self._older, self._recent = {**older, **recent}, {}
+    def __init__(self, older: Mapping[K, V] | None = None, recent: Mapping[K, V] | None = None) -> None:
+        self._older, self._recent = older or {}, recent or {}
+        if len(self._recent) > MANY:
+            self._older, self._recent = {**self._older, **self._recent}, {}
 
     def with_more(self, more: Mapping[K, V]) -> "Layered[K, V]":
         """Return a mapping with more entries."""
