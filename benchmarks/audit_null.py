@@ -193,7 +193,8 @@ def world() -> World:
     plain = pixels()
     training = plain.training
     others = [fitted(training, HASH, 2 * 10**9 + number) for number in range(OTHERS)]
-    shaped = np.sum([np.isin(training.ids, model.influential_ids()) for model in others], axis=0)
+    states = [model._fitted for model in others]
+    shaped = np.sum([np.isin(training.ids, state.records.ids[state.heads.support_]) for state in states], axis=0)
     outside = ~HASH.is_core(training.ids)
     drawn_from = {"quiet": shaped == 0, "shaping": 2 * shaped >= OTHERS}
     ranking = rank(network(training), training, range(10**9, 10**9 + 10), recipe=RECIPE, device="cpu")

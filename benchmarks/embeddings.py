@@ -81,7 +81,7 @@ def measure(path: Path, labels: np.ndarray, options: argparse.Namespace) -> dict
         records = Dataset(inputs, labels, names, np.arange(len(labels)))
         model = MaxRR.on_features().fit(records)
     found["fit"] = fit
-    influential = model.influential_ids()
+    influential = model.ids_of("influential")
     free = np.setdiff1d(records.ids, influential)
     found["influential"] = len(influential)
     for kind, ids in (("forget_one_free", free[:1]), ("forget_one_influential", influential[:1])):

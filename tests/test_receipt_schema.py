@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from maxrr.unlearning.receipts import OPTIONAL, Receipt
+from maxrr.unlearning.receipts import Receipt
 
 PUBLISHED = Path(__file__).parents[1] / "docs" / "receipt.schema.json"
 
@@ -20,9 +20,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
     """The schema of a type that receipts use."""
     if is_dataclass(kind):
         types = typing.get_type_hints(kind)
-        names = [field.name for field in fields(kind)]
-        parts = {name: schema_of(types[name]) for name in names}
-        required = [name for name in names if name not in OPTIONAL]
+        parts = {field.name: schema_of(types[field.name]) for field in fields(kind)}
+        required = [field.name for field in fields(kind) if field.default is not None]
         return {"type": "object", "properties": parts, "required": required, "additionalProperties": False}
     if type(None) in typing.get_args(kind):  # of an optional field, which is there only with a value
         return schema_of(typing.get_args(kind)[0])

@@ -89,6 +89,12 @@ class Line:
         self.what, self.widest = None, 0
 
 
+def shown(verbose: bool | None) -> Line | None:
+    """Return a `Line` where progress is wanted; for None, where somebody looks on: at a terminal or in a notebook."""
+    line = Line()
+    return line if (line.live if verbose is None else verbose) else None
+
+
 def _describe(what: str, done: int, total: int, numbers: dict[str, float], elapsed: float, first: int) -> str:
     """The line in words. `first` was done before anything was seen, and says nothing about speed."""
     parts = [f"{what}: {done:,}/{total:,} ({100 * done // total if total else 100} %)"]

@@ -14,7 +14,7 @@ from maxrr.core import HashCore
 from maxrr.data import DataError, Dataset
 from maxrr.unlearning import blueprint
 from maxrr.unlearning.commitment import set_aside_of
-from maxrr.unlearning.tombstones import REPLACED, id_hmac
+from maxrr.unlearning.tombstones import id_hmac
 from tests.audit.problems import (
     CLASSES,
     FEW,
@@ -146,7 +146,7 @@ def test_a_record_that_was_replaced():
     model, id_ = copy.deepcopy(fitted()), int(core()[0])
     old = TRAINING.select([id_])
     receipt = model.replace(id_, old.inputs[0] + 1, core_policy="keep-extractor")
-    assert receipt.tombstones == [id_hmac(model._fitted.key, id_, REPLACED).hex()]
+    assert receipt.tombstones == [id_hmac(model._fitted.key, id_, replaced=True).hex()]
     refused(model, receipt, old, TEST, "replaced")
 
 

@@ -51,7 +51,7 @@ def trained(records, core_ids, epochs=EPOCHS):
 
 def test_exact_refit_of_twenty_is_the_model_that_never_saw_them(some, fitted):
     model = copy.deepcopy(fitted)
-    influential = np.setdiff1d(model.influential_ids(), model.core_.ids)
+    influential = model.ids_of("influential")
     ids = np.random.default_rng(0).choice(influential, 20, replace=False)
     receipt = model.unlearn(ids, core_policy="keep-extractor")
     assert (receipt.guarantee, receipt.bytes_claim) == ("exact-refit", "identical")
@@ -78,7 +78,7 @@ def test_exact_untouched_is_the_model_that_never_saw_them(some, core):
     """Only features from more training leave records that are neither core nor influential."""
     epochs = 12
     model = MaxRR(LeNet5(), CORES[core], epochs=epochs, seed=SEED, device="cpu").fit(some)
-    shaping = np.union1d(model.influential_ids(), model.core_.ids)
+    shaping = np.setdiff1d(model.ids_of(), model.ids_of("free"))
     ids = np.setdiff1d(some.ids, shaping)
     assert len(ids) > 100
     before = model.model_hash_

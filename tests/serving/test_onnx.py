@@ -143,7 +143,7 @@ def test_the_same_model_gives_the_same_file_and_stays_what_it_was_in_silence(exp
 def test_what_is_forgotten_while_packages_load_is_not_in_the_file(path, monkeypatch):
     """Importing them takes seconds, in which another thread may forget."""
     model = fresh(HashCore(0.4, key="house"), table()).fit(table())
-    gone = model.influential_ids()[:5]
+    gone = model.ids_of("influential")[:5]
     monkeypatch.setattr(onnx, "check_installed", lambda: model.unlearn(gone, core_policy="retrain"))
     found = export_onnx(model, path)
     assert found.model_hash == model.model_hash_

@@ -38,7 +38,7 @@ def published(tmp_path, workspace):
 
 
 def forget(workspace):
-    workspace.model.unlearn(workspace.model.influential_ids()[:1])
+    workspace.model.unlearn(workspace.model.ids_of("influential")[:1])
 
 
 def test_from_forgetting_to_the_next_export(workspace, published, tmp_path):

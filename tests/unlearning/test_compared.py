@@ -30,6 +30,7 @@ FORGERIES = {
     "reason": "because", "seconds": 0.0, "commitment_before": "1" * 64, "version": 5,
     "added": 4, "subject_tombstones": ["0" * 64], "class_weights": {"0" * 64: 2.0}, "weighted_records": True,
     "losses": [Loss("20261117T200000.000000Z", "fire", "", 0, "", 0)], "group": [1, 2],
+    "ticket": "0" * 64, "received": "2026-11-01", "due": "2026-12-01",
 }  # fmt: skip
 
 
@@ -49,7 +50,7 @@ def test_a_receipt_with_anything_changed_is_false(name, here):
 NOBODY_KNOWS = {
     "reason", "time", "seconds", "model_before", "commitment_before", "duplicates_left", "guarantee", "core_policy",
     "records_before", "core", "influential", "free", "requested", "already_forgotten", "core_tombstones",
-    "losses", "group",
+    "losses", "group", "ticket", "received", "due",
 }  # fmt: skip
 
 

@@ -127,6 +127,4 @@ def test_what_remains_from_earlier_requests_is_a_condition_of_later_ones():
     model.unlearn(core[:2], core_policy="keep-extractor")
     receipt = model.unlearn(influential[:1])
     assert (receipt.guarantee, receipt.unconditional) == ("exact-refit", False)
-    assert receipt.conditions == [
-        "the extractor was trained on 2 forgotten core records, and keeps what it learned from them"
-    ]
+    assert receipt.conditions == ["the extractor was trained on 2 forgotten core records, and keeps what it learned"]

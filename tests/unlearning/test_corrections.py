@@ -1,19 +1,15 @@
 """What a model equals after records were replaced, and after a class has gone."""
 
-import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from torch import nn
 
 from maxrr.core import FrequencyCore, FullCore, HashCore
-from maxrr.errors import DataError, Refused
+from maxrr.errors import DataError
 from maxrr.unlearning import contradictions, replay
-from maxrr.workspace import Workspace
 from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
 from tests.unlearning.search import holds_bytes
-from tests.workspace.problems import given
 
 CORE = HashCore(0.5, key="house")
 
@@ -32,45 +28,6 @@ def test_replacing_a_core_record_is_fitting_the_corrected_data(core):
     assert parts_of(model) == parts_of(never)
     assert model.content_hash_ == never.content_hash_
     assert core_of(model).tolist() == core_of(never).tolist()
-
-
-def two_classes():
-    """The records of two classes, and those of a third."""
-    data = table()
-    third = data.ids[data.labels == 2]
-    return replace(data.without(third), class_names=data.class_names[:2]), data.select(third)
-
-
-def test_a_core_record_may_become_one_of_a_class_that_was_added(here, tmp_path):
-    """The network had one output for each class of the first fit, and training it again failed."""
-    first, third = two_classes()
-    new = np.linspace(-1.0, 1.0, 5).astype(np.float32)
-    with Workspace.create(tmp_path / "ws", fresh(CORE, first), first) as workspace:
-        id_ = workspace.model.core_.ids[0]
-        workspace.model.add(third)
-        receipt = given(workspace, first.join(third)).model.replace(id_, new, "kind 2", core_policy="retrain")
-    assert receipt.guarantee == "exact-retrain"
-    joined = first.join(third)
-    inputs, labels = joined.inputs.copy(), joined.labels.copy()
-    inputs[joined.rows([id_])], labels[joined.rows([id_])] = new, 2
-    corrected = replace(joined, inputs=inputs, labels=labels)
-    with Workspace.open(tmp_path / "ws") as workspace:
-        found = copy.deepcopy(workspace.model)
-        assert replay(receipt, workspace.model, corrected).outcome == "identical"
-    core, free = corrected.select(found.core_.ids), corrected.without(found.core_.ids)
-    never = fresh(CORE, corrected).fit(core.join(free.without(np.intersect1d(free.ids, third.ids))))
-    never.add(third)
-    assert parts_of(found) == parts_of(never)
-
-
-def test_a_network_of_the_callers_own_that_has_too_few_outputs_is_not_trained_on_more():
-    first, third = two_classes()
-    own = nn.Sequential(nn.Linear(5, 12), nn.ReLU(), nn.Linear(12, 2))
-    model = fresh(CORE, first, network=own).fit(first)
-    model.add(third)
-    with pytest.raises(Refused, match="2 outputs: fit"):
-        model.replace(core_of(model)[0], np.zeros(5), "kind 2", core_policy="retrain")
-    assert model.replace(core_of(model)[0], np.zeros(5), "kind 2", core_policy="keep-extractor").core == 1
 
 
 def test_a_record_that_was_replaced_under_head_is_core_when_the_extractor_is_trained_again():

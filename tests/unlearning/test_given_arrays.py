@@ -36,7 +36,7 @@ def test_a_data_frame_names_its_columns():
 
 def test_a_frame_with_texts_is_sent_to_where_they_are_declared():
     frame = pd.DataFrame({"age": [31, 45, 52, 60], "country": ["de", "fr", "de", "it"]})
-    with pytest.raises(DataError, match=r"numbers: .*from_frame\(frame.*'country': Categories"):
+    with pytest.raises(DataError, match="'country' are not of numbers"):
         as_dataset(frame, [0, 1, 0, 1], None, None)
     assert as_dataset(frame[["age"]], [0, 1, 0, 1], None, None)[0].columns == ("age",)
 
@@ -51,8 +51,8 @@ def test_a_frame_with_texts_is_sent_to_where_they_are_declared():
     ],
 )
 def test_labels(y, classes):
-    dataset, labels = as_dataset(X, y, None, None)
-    assert labels.tolist() == classes
+    dataset, kind = as_dataset(X, y, None, None)
+    assert kind == np.array(classes).dtype.kind
     assert dataset.class_names == tuple(map(str, classes))
 
 

@@ -113,12 +113,12 @@ def frozen():
 @pytest.mark.parametrize("made", [embeddings, hashed, in_shards, adopted, frozen])
 def test_what_a_model_hands_out_is_its_callers(made):
     model = made()
-    some = model.influential_ids()[:2]
+    some = model.ids_of("influential")[:2]
     weights = {"weights": np.ones(2)} if made is embeddings else {}
     model.predict_proba(MORE)
     handed = {
         **{name: getattr(model, name) for name in ("classes_", "heads_", "extractor_", "core_")},
-        "params": model.get_params(), "influential_ids": model.influential_ids(), "bundle": model.bundle(),
+        "params": model.get_params(), "ids_of": model.ids_of(), "bundle": model.bundle(),
         "plan": model.plan(some, core_policy="keep-extractor"),
         "plan_replace": model.plan(some[0], inputs=MORE[0], core_policy="keep-extractor"),
         "predict": model.predict(MORE), "scores": model.decision_function(MORE),
@@ -210,10 +210,10 @@ def test_changes_to_what_was_handed_out_change_nothing():
     assert (model.model_hash_, model.decision_function(MORE).tolist()) == before
     with pytest.raises(Refused):
         model.unlearn([id_])
-    model.unlearn(model.influential_ids()[:1], core_policy="keep-extractor").heads.clear()
+    model.unlearn(model.ids_of("influential")[:1], core_policy="keep-extractor").heads.clear()
     receipt = model.unlearn([id_], core_policy="retrain")
     assert len(receipt.heads) == 3
-    beside.unlearn(beside.influential_ids()[:1], core_policy="keep-extractor")
+    beside.unlearn(beside.ids_of("influential")[:1], core_policy="keep-extractor")
     beside.unlearn([id_], core_policy="retrain")
     assert model.model_hash_ == beside.model_hash_
 
@@ -221,7 +221,7 @@ def test_changes_to_what_was_handed_out_change_nothing():
 def test_heads_that_were_handed_out_do_not_go_on_without_their_samples():
     """The model has erased them since: what these heads say of other records stays, and they cannot be moved."""
     model = embeddings()
-    heads, some = model.heads_, model.influential_ids()[:3]
+    heads, some = model.heads_, model.ids_of("influential")[:3]
     scores = heads.decision_function(MORE)
     model.unlearn(some)
     assert np.array_equal(heads.decision_function(MORE), scores)

@@ -94,7 +94,7 @@ def test_a_network_that_was_made_in_inference_mode():
         made, extractor = network(), nn.Sequential(nn.Linear(5, 6), nn.Tanh())
         frozen = fresh(Frozen(), RECORDS, extractor).fit(RECORDS)
     assert by_requests(HashCore(0.5, key="house"), made) == without_a_mode("hashed")
-    frozen.unlearn(frozen.influential_ids()[:1])
+    frozen.unlearn(frozen.ids_of("influential")[:1])
     assert np.isfinite(frozen.predict_proba(RECORDS)).all()
     assert not any(weights.is_inference() for weights in frozen.extractor_.parameters())
 

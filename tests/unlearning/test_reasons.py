@@ -34,14 +34,11 @@ EXACT = {
     "the extractor stays as it is",
     "N of the records is core: the extractor is trained again without the records, with the recorded seed, and the "
     "heads are fitted anew",
-    "the extractor keeps what it learned from N record that is forgotten already: it is trained again without the "
-    "records, with the recorded seed, and the heads are fitted anew",
+    "the extractor keeps what it learned from N record that is forgotten already: the extractor is trained again "
+    "without the records, with the recorded seed, and the heads are fitted anew",
 }
 APPROXIMATE = {
-    "N of the records is core: the extractor keeps what it learned from it, and the heads are fitted without the "
-    "records",
-    "N of the records are core: the extractor keeps what it learned from them, and the heads are fitted without the "
-    "records",
+    "N of the records is core: the extractor keeps what it learned, and the heads are fitted without the records",
     "N of the records are core: the caller's technique makes another extractor, and the heads are fitted without the "
     "records",
     "the extractor keeps what it learned from N records that are forgotten already, and the heads are fitted without "

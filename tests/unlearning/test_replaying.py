@@ -109,7 +109,7 @@ def test_a_replaced_record_is_proved(here):
     """Its row is the last one, its place in the order of the ids is where it was."""
     model = table_model()
     id_ = kinds(model, table())[1][0]
-    receipt = model.replace(id_, np.full(5, 0.25), 1, core_policy="keep-extractor")
+    receipt = model.replace(id_, np.full(5, 0.25), "kind 1", core_policy="keep-extractor")
     records = table()
     features, labels = records.inputs.copy(), records.labels.copy()
     features[records.rows([id_])], labels[records.rows([id_])] = 0.25, 1

@@ -27,7 +27,6 @@ from tests.cases import some
 from tests.unlearning import trainings
 from tests.unlearning.problems import (
     FIRST_ID,
-    NEW_CLASS,
     core_of,
     everything,
     fit_again,
@@ -244,31 +243,6 @@ def with_outputs(kind, shards, records, outputs):
 
 
 @pytest.mark.parametrize(("kind", "shards"), some(2, [("hash", 4), ("full", 1), ("hash", 1), ("full", 4)]))
-def test_a_class_that_comes_to_the_core_is_as_in_a_fit_before_and_after_another_fit(kind, shards):
-    """It comes with records that are added, which are not core yet, and a core record becomes one of it.
-
-    A single extractor is trained with an output for each class that the network was made for; of several each with
-    one for each class of its own shard, whatever the network was made for.
-    """
-    model = model_of(kind, shards)
-    rule = model.core.is_core
-    ids = [id_ for id_ in range(FIRST_ID + 5_000, FIRST_ID + 5_100) if kind == "full" or not rule(np.array([id_]))[0]]
-    new = Dataset(NEW[:2], [0, 0], (NEW_CLASS,), ids[:2], [998, 999])
-    model.add(new)
-    records = joined(table(), new, (*table().class_names, NEW_CLASS))
-    networks = [4] if shards == 1 else [3, 4, 5]
-    id_ = core_of(model)[3]
-    model.replace(id_, NEW[2], 3, core_policy="retrain")
-    records = relabelled(records, id_, NEW[2], 3)
-    if kind == "hash":  # otherwise those that were added wait for the next fit
-        for outputs in networks:
-            assert parts_of(model) == parts_of(with_outputs(kind, shards, records, outputs))
-    model.refit()
-    for outputs in networks:
-        assert parts_of(model) == parts_of(with_outputs(kind, shards, records, outputs))
-
-
-@pytest.mark.parametrize(("kind", "shards"), some(2, [("hash", 4), ("full", 1), ("hash", 1), ("full", 4)]))
 def test_a_class_that_goes_record_by_record_is_as_in_a_fit_before_and_after_another_fit(kind, shards):
     model = model_of(kind, shards)
     networks = [3] if shards == 1 else [2, 3, 5]
@@ -277,7 +251,7 @@ def test_a_class_that_goes_record_by_record_is_as_in_a_fit_before_and_after_anot
     model.unlearn(others, core_policy="retrain")
     records = table().without(others)
     for id_, inputs in zip(leaving[:4].tolist(), NEW, strict=False):
-        model.replace(id_, inputs, 0, core_policy="retrain")
+        model.replace(id_, inputs, "kind 0", core_policy="retrain")
         records = relabelled(records, id_, inputs, 0)
     for outputs in networks:
         assert parts_of(model) == parts_of(with_outputs(kind, shards, records, outputs))
@@ -451,7 +425,7 @@ def test_a_shard_that_has_records_again_is_trained_and_one_may_lose_them_twice()
         model.unlearn(mine[labels != labels[0]], core_policy="retrain")
     id_ = mine[labels == labels[0]][0]
     assert model._fitted.untrained == {1}
-    model.replace(id_, NEW[0], (labels[0] + 1) % 3, core_policy="retrain")
+    model.replace(id_, NEW[0], f"kind {(labels[0] + 1) % 3}", core_policy="retrain")
     assert model._fitted.untrained == frozenset()
     with pytest.warns(UntrainedShardsWarning):
         model.unlearn([id_], core_policy="retrain")

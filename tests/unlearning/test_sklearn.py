@@ -10,8 +10,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from torch import nn
 
 from maxrr.core import FullCore, HashCore
+from maxrr.errors import DataError
 from maxrr.nets import MLP
 from maxrr.unlearning import MaxRR
 from tests.unlearning.problems import fresh, table, table_model
@@ -47,7 +49,7 @@ def test_in_a_pipeline():
 def test_parameters_and_clones():
     model = estimator(C=2.0, seed=3)
     names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads", "train", "class_weight",
-             "engine"}  # fmt: skip
+             "engine", "verbose"}  # fmt: skip
     assert set(model.get_params(deep=False)) == names
     X, y = arrays()
     copied = clone(model.fit(X, y))
@@ -105,10 +107,12 @@ def test_of_a_dataset_class_names_are_predicted(classes):
     on_dataset = fresh(HashCore(0.5, key="house"), data).fit(data)
     on_numbers = clone(on_dataset).fit(data.inputs, data.labels + 7, ids=data.ids)
     found = on_dataset.predict(data)
-    assert found.dtype.kind == "U"
-    assert np.array_equal(found, names[on_dataset.predict(data.inputs)])
-    assert np.array_equal(on_numbers.predict(data.inputs) - 7, on_dataset.predict(data.inputs))
-    assert np.array_equal(on_numbers.predict(data), on_numbers.predict(data.inputs).astype(str))
+    assert on_dataset.classes_.tolist() == names.tolist()
+    assert on_numbers.classes_.tolist() == list(range(7, 7 + classes))
+    assert np.array_equal(found, on_dataset.predict(data.inputs))
+    assert np.array_equal(found, names[on_numbers.predict(data.inputs) - 7])
+    assert np.array_equal(on_numbers.predict(data), on_numbers.predict(data.inputs))
+    assert on_dataset.score(data) == np.mean(found == names[data.labels])
 
 
 @pytest.mark.parametrize(
@@ -119,34 +123,65 @@ def test_arrays_are_scored_with_one_label_per_record(wrong):
     model = table_model()
     with pytest.raises(ValueError, match="label per record"):
         model.score(data.inputs, wrong(data.labels))
-    with pytest.raises(ValueError, match="labels as fit"):
-        model.score(data.inputs, data.labels.astype(str))
+    for labels in (data.labels, data.labels.astype(str)):  # places in the names are no classes
+        with pytest.raises(DataError, match="'kind 0', 'kind 1'"):
+            model.score(data.inputs, labels)
 
 
 @pytest.mark.parametrize("kind", [str, object], ids=["strings", "objects"])
-def test_arrays_are_scored_by_names_or_by_places_where_fit_was_given_a_dataset(kind):
+def test_arrays_are_scored_by_names_where_fit_was_given_a_dataset(kind):
     data, model = table(), table_model()
     names = np.array(data.class_names)[data.labels].astype(kind)
-    assert model.score(data.inputs, names) == model.score(data.inputs, data.labels) == model.score(data) > 0.5
-
-
-def test_labels_of_another_kind_than_those_of_fit_are_not_scored():
-    data = table()
-    names = np.array(data.class_names)[data.labels]
-    on_names = clone(table_model()).fit(data.inputs, names.astype(object), ids=data.ids)
-    assert on_names.score(data.inputs, names.astype(object)) > 0.5
-    for wrong in (data.labels, data.labels.astype(object)):
-        with pytest.raises(ValueError, match="y has labels"):
-            on_names.score(data.inputs, wrong)
+    assert model.score(data.inputs, names) == model.score(data) > 0.5
     with pytest.raises(ValueError, match="leave y out"):
-        on_names.score(data, data.labels)
+        model.score(data, names)
+
+
+def test_recall_is_the_score_of_each_class():
+    data, model = table(), table_model()
+    of_class = [data.select(data.ids[data.labels == label]) for label in range(3)]
+    found = dict(zip(data.class_names, map(model.score, of_class), strict=True))
+    assert model.recall(data) == found
+    assert model.recall(data.inputs, np.array(data.class_names)[data.labels]) == found
+    assert len(set(found.values())) > 1
+
+
+def test_a_fitted_model_says_how_many_numbers_it_takes_and_their_names():
+    data, model = table(), table_model()
+    assert model.n_features_in_ == 5
+    assert not hasattr(model, "feature_names_in_")
+    assert not hasattr(clone(model), "n_features_in_")
+    named = MaxRR.on_features().fit(replace(data, columns=tuple("abcde")))
+    assert named.feature_names_in_.tolist() == list("abcde")
+    assert named.feature_names_in_.dtype == object
+
+
+def test_progress_is_shown_where_somebody_looks_on(monkeypatch, capsys):
+    data = table()
+    fresh(HashCore(0.5, key="house"), data, verbose=True).fit(data)
+    assert "training: " in capsys.readouterr().err
+    for verbose, terminal in ((None, False), (False, True)):
+        monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal)
+        fresh(HashCore(0.5, key="house"), data, verbose=verbose).fit(data)
+        assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    fresh(HashCore(0.5, key="house"), data).fit(data)
+    assert "\rtraining: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("last", [nn.Softmax(dim=1), nn.LogSoftmax(dim=1), None])
+def test_a_network_that_ends_in_a_softmax_is_warned_of(last, recwarn):
+    data = table()
+    layers = [nn.Linear(5, 6), nn.ReLU(), nn.Linear(6, 3)]
+    fresh(HashCore(0.5, key="house"), data, nn.Sequential(*layers, *([last] if last else []))).fit(data)
+    assert ["softmax" in str(warning.message) for warning in recwarn] == [True] * (last is not None)
 
 
 def test_a_dataset_is_scored_by_the_names_of_its_classes():
     """Another Dataset may list its classes in another order."""
     data, model = table(), table_model()
     other = replace(data, labels=2 - data.labels, class_names=data.class_names[::-1])
-    assert model.score(other) == model.score(data) == np.mean(model.predict(data.inputs) == data.labels)
+    assert model.score(other) == model.score(data)
     assert model.score(data) > 0.5
 
 

@@ -1,9 +1,8 @@
-"""Receipts, replays and audits as signed statements: read back as they were, refused when anything is changed."""
+"""Receipts as signed statements: read back as they were, refused when anything is changed."""
 
 import hashlib
 import json
-import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,22 +12,12 @@ from maxrr.errors import EvidenceError, UntrustedKey
 from maxrr.evidence import Envelope, SigningKey
 from maxrr.evidence.envelopes import RECEIPT_TYPE, Statement, Subject
 from maxrr.unlearning import Receipt, contradictions
-from maxrr.unlearning.replaying import Replay
-from maxrr.unlearning.statements import (
-    AUDIT_TYPE,
-    REPLAY_TYPE,
-    HandedReceipt,
-    about_receipt,
-    check_about,
-    receipt_statement,
-    replay_statement,
-)
+from maxrr.unlearning.statements import HandedReceipt, receipt_statement
 from tests.cases import every, examples
 from tests.evidence.logs import flipped
 from tests.plain_receipts import hexadecimal, receipt
 
 KEY, OTHER = SigningKey.generate(), SigningKey.generate()
-REPLAY = Replay("identical", "heads", "identical", "", 0.0, [], "", ["the time"], 0.5)
 
 
 def test_the_receipt_of_these_tests_holds():
@@ -104,7 +93,7 @@ def test_statements_that_are_no_receipts():
     said = json.loads(receipt().to_json())
     model, other = Subject("model", receipt().model_after), Subject("model", hexadecimal("other"))
     for statement, match in (
-        (Statement((model,), REPLAY_TYPE, said), "not a receipt"),
+        (Statement((model,), "https://example.com/replay/v1", said), "not a receipt"),
         (Statement((other,), RECEIPT_TYPE, said), "another model"),
         (Statement((model, Subject("more", model.sha256)), RECEIPT_TYPE, said), "another model"),
         (Statement((Subject("it", model.sha256),), RECEIPT_TYPE, said), "another model"),
@@ -112,31 +101,6 @@ def test_statements_that_are_no_receipts():
     ):
         with pytest.raises(ValueError, match=match):
             HandedReceipt.from_bytes(Envelope.sign(statement, KEY).to_bytes())
-
-
-def test_a_replay_is_about_a_receipt():
-    for handed in (HandedReceipt.sign(receipt(), KEY), HandedReceipt(receipt())):
-        statement = replay_statement(REPLAY, handed)
-        assert statement.predicate_type == "https://maxrr.dev/replay/v1"
-        assert statement.subjects == (Subject("receipt", handed.sha256),)
-        assert statement.predicate == asdict(REPLAY)
-        envelope = Envelope.from_bytes(Envelope.sign(statement, OTHER).to_bytes())
-        assert check_about(envelope, handed, [OTHER.public]) == statement
-        with pytest.raises(EvidenceError, match="trusted"):
-            check_about(envelope, handed, [KEY.public])
-        with pytest.raises(EvidenceError, match="another receipt"):
-            check_about(envelope, HandedReceipt.sign(receipt(2), KEY), [OTHER.public])
-    different = replace(REPLAY, outcome="different", largest_difference=math.inf)
-    assert replay_statement(different, handed).predicate["largest_difference"] is None
-
-
-def test_what_is_neither_replay_nor_audit_is_refused():
-    handed = HandedReceipt.sign(receipt(), KEY)
-    said = '{"words": "indistinguishable"}'
-    assert check_about(Envelope.sign(about_receipt(handed, AUDIT_TYPE, said), KEY), handed, [KEY.public])
-    for kind in (RECEIPT_TYPE, "https://example.com/audit/v1"):
-        with pytest.raises(EvidenceError, match="no replay and no audit"):
-            check_about(Envelope.sign(about_receipt(handed, kind, said), KEY), handed, [KEY.public])
 
 
 def test_a_statement_of_a_receipt_is_what_its_text_says():

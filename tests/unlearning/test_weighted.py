@@ -27,7 +27,7 @@ def weighted(**changes):
 
 def kinds(model):
     core = model.core_.ids
-    influential = np.setdiff1d(model.influential_ids(), core)
+    influential = model.ids_of("influential")
     held = model._fitted.records
     return core, influential, np.setdiff1d(np.setdiff1d(held.ids[held.alive], core), influential)
 
@@ -123,10 +123,8 @@ def test_a_forgotten_class_leaves_no_name_among_the_weights(tmp_path):
     model = fresh(CORE, records, class_weight=WEIGHTS).fit(records)
     gone = records.ids[records.labels == 1]
     receipt = model.unlearn(gone, core_policy="retrain")
-    (kept,) = model._fitted.blueprint.class_weight
-    assert list(receipt.class_weights) == [kept.removeprefix("hmac:")]
-    assert kept.startswith("hmac:")
-    assert "kind 1" not in kept
+    assert not model._fitted.blueprint.class_weight
+    assert receipt.class_weights is None
     assert model.model_hash_ == fresh(CORE, records).fit(records.without(gone)).model_hash_
 
 
@@ -186,54 +184,11 @@ def test_weights_stay_with_their_classes_when_another_is_forgotten_and_all_are_f
     assert model.refit().model_hash_ == oracle.model_hash_
 
 
-@pytest.mark.parametrize("in_a_workspace", [False, True])
-def test_a_class_that_comes_back_weighs_what_it_did(in_a_workspace, tmp_path):
-    records = weighted()
-    gone, back = records.ids[records.labels == 1], records.select(records.ids[records.labels == 1][:5])
-    back = replace(back, ids=back.ids + 500_000, inputs=back.inputs + np.float32(0.5))
-    frozen = MaxRR.on_features(class_weight=WEIGHTS)
-    if in_a_workspace:
-        with Workspace.create(tmp_path / "ws", frozen, records) as workspace:
-            workspace.model.unlearn(gone)
-        with Workspace.open(tmp_path / "ws") as workspace:
-            workspace.model.add(back)
-            found = workspace.model.model_hash_
-            given(workspace, joined(records.without(gone), back)).model.refit()
-            again = workspace.model.model_hash_
-    else:
-        model = frozen.fit(records)
-        model.unlearn(gone)
-        model.add(back)
-        found, again = model.model_hash_, model.refit().model_hash_
-    oracle = MaxRR.on_features(class_weight=WEIGHTS).fit(joined(records.without(gone), back))
-    assert found == again == oracle.model_hash_
-
-
 def forgotten_and_back(records):
     """The ids of a weighted class, and other records of it."""
     gone = records.ids[records.labels == 1]
     back = records.select(gone[:5])
     return gone, replace(back, ids=back.ids + 500_000, inputs=back.inputs + np.float32(0.5))
-
-
-@pytest.mark.parametrize(("verb", "called"), [("refit", "kind 1"), ("refit", 1), ("fit", "kind 1")])
-def test_the_weight_of_a_forgotten_class_outlives_a_fit_without_it(verb, called):
-    records = weighted()
-    gone, back = forgotten_and_back(records)
-    model = MaxRR.on_features(class_weight={called: 7.5}).fit(records)
-    model.unlearn(gone)
-    (kept,) = model._fitted.blueprint.class_weight
-    if verb == "refit":
-        model.refit()
-    else:
-        left = records.without(gone)
-        model.fit(replace(left, labels=left.labels // 2, class_names=("kind 0", "kind 2")))
-    assert model._fitted.blueprint.class_weight == {kept: 7.5}
-    assert model.add(back).class_weights == {kept.removeprefix("hmac:"): 7.5}
-    oracle = MaxRR.on_features(class_weight=WEIGHTS).fit(joined(records.without(gone), back))
-    places = [model._fitted.head_classes.index(name) for name in oracle._fitted.head_classes]
-    rows = np.concatenate([records.inputs, back.inputs])
-    assert np.array_equal(model.decision_function(rows)[:, places], oracle.decision_function(rows))
 
 
 def test_the_weight_of_a_class_that_never_was_is_kept_by_a_refit():
@@ -242,37 +197,34 @@ def test_the_weight_of_a_class_that_never_was_is_kept_by_a_refit():
     assert model.refit()._fitted.blueprint.class_weight == {"kind 3": 4.0}
 
 
-def test_a_refit_refuses_the_weight_of_a_class_that_nobody_knows():
+def test_a_refit_passes_over_the_weight_of_a_forgotten_class():
     records = weighted()
     model = MaxRR.on_features(class_weight=WEIGHTS).fit(records)
-    model.unlearn(records.ids[records.labels == 1])
-    model.set_params(class_weight={"kind 7": 3.0})
-    with pytest.raises(DataError, match="class 'kind 7'"):
-        model.refit()
+    gone = records.ids[records.labels == 1]
+    model.unlearn(gone)
+    assert model.refit().model_hash_ == MaxRR.on_features().fit(records.without(gone)).model_hash_
+    with pytest.raises(DataError, match="'kind 1'"):  # a fit is told the weights of its classes
+        model.fit(replace(records.select(records.ids[records.labels != 1]), class_names=("kind 0", "1", "kind 2")))
 
 
-@pytest.mark.parametrize("verb", ["refit", "fit", "fit with the class", "refit, add", "refit, add, refit"])
+@pytest.mark.parametrize("verb", ["refit", "fit", "fit with the class"])
 def test_a_workspace_is_fitted_again_after_a_weighted_class_is_forgotten(verb, tmp_path):
     records = weighted()
     gone, back = forgotten_and_back(records)
     left = records.without(gone)
     with Workspace.create(tmp_path / "ws", MaxRR.on_features(class_weight=WEIGHTS), records) as workspace:
         workspace.model.unlearn(gone)
-        (kept,) = workspace._store.words.class_weight
+        assert not workspace._store.words.class_weight
     with Workspace.open(tmp_path / "ws") as workspace:
         if verb == "fit with the class":
-            workspace.model.fit(joined(left, back))
+            workspace.model.set_params(class_weight=WEIGHTS).fit(joined(left, back))
         elif verb == "fit":
             workspace.model.fit(left)
         else:
             given(workspace, left).model.refit()
-        if "add" in verb:
-            workspace.model.add(back)
-        if verb.endswith("add, refit"):
-            given(workspace, joined(left, back)).model.refit()
-        here = joined(left, back) if "add" in verb or "class" in verb else left
-        assert workspace._store.words.class_weight == ({kept: 7.5} if here is left else WEIGHTS)
-        oracle = MaxRR.on_features(class_weight=WEIGHTS).fit(here)
+        here, weights = (joined(left, back), WEIGHTS) if "class" in verb else (left, {})
+        assert workspace._store.words.class_weight == weights
+        oracle = MaxRR.on_features(class_weight=weights).fit(here)
         assert workspace.model.model_hash_ == oracle.model_hash_
 
 

@@ -50,14 +50,14 @@ def test_adding_is_that_of_the_model_in_memory(case, tmp_path):
     assert overview(tmp_path / "ws").status == status
 
 
-@pytest.mark.parametrize("names", [("a", "b", "d", "c"), ("0", "1", "3", "2")])
+@pytest.mark.parametrize("names", [("a", "b"), ("1", "0")])
 def test_records_may_have_the_classes_in_another_order_than_they_were_added_in(names, tmp_path, here):
     """Who puts the days together in an order of their own brings the same records."""
     old = table(classes=2)
-    first = replace(old, class_names=names[:2])
+    first = replace(old, class_names=names)
     days = [
         replace(old.select(old.ids[9 * day :][:9]), ids=np.arange(9) + 10 * day, labels=[0] * 9, class_names=(name,))
-        for day, name in enumerate(names[2:])
+        for day, name in enumerate(names)
     ]
     days = [replace(day, inputs=day.inputs + 3 * (1 + place)) for place, day in enumerate(days)]
     joins = [first.join(*days), first.join(*days[::-1]), days[1].join(first, days[0])]
@@ -73,7 +73,7 @@ def test_records_may_have_the_classes_in_another_order_than_they_were_added_in(n
         given(workspace, joins[1]).model.refit()
         never = clone(workspace.model).fit(joins[0].without(core))
         assert (workspace.model.model_hash_, workspace.model.content_hash_) == (never.model_hash_, never.content_hash_)
-        swapped = replace(joins[0], class_names=(names[1], names[0], *names[2:]))
+        swapped = replace(joins[0], class_names=names[::-1])
         with pytest.raises(DataError, match="differ from those"):
             given(workspace, swapped).model.refit()
 
@@ -143,7 +143,6 @@ def test_in_memory_too(records):
     model.unlearn(NEWCOMERS.ids[:1])
     model.refit()
     assert (len(model._fitted.waiting), len(model.bundle().receipts)) == (0, len(receipts) + 1)
-    assert len(model.heads_.coef_) == 4
     with pytest.raises(DataError, match="not come back"):
         model.add(NEWCOMERS.select(NEWCOMERS.ids[:1]))
 

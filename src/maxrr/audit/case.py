@@ -14,7 +14,7 @@ from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.consistency import not_among
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, content_hashes, id_hmac, tombstones_of
+from maxrr.unlearning.tombstones import content_hashes, id_hmac, tombstones_of
 
 Ints = NDArray[np.int64]
 SAMPLE = 2_000  # retained records that are looked at, for what forgetting others did to them
@@ -114,7 +114,7 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
     given = tombstones_of(fitted.key, gone.ids, gone.record_hashes(), content_hashes(gone))
     known = {stone.record for stone in fitted.tombstones}
     on_receipt = set(receipt.tombstones)
-    back = sum(id_hmac(fitted.key, id_, REPLACED).hex() in on_receipt for id_ in gone.ids.tolist())
+    back = sum(id_hmac(fitted.key, id_, replaced=True).hex() in on_receipt for id_ in gone.ids.tolist())
     if back:
         raise DataError(
             f"{back:,} of the records were replaced: the model has others under the same ids, and an audit of that is "

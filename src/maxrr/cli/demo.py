@@ -113,9 +113,9 @@ def shapers(
     import numpy as np
 
     core = np.isin(training.ids, model.core_.ids)
-    influential = np.isin(training.ids, model.influential_ids())
     signs = np.where(training.labels[:, None] == model.heads_.classes_, 1.0, -1.0)
     margins = (signs * model.decision_function(training)).min(axis=1)
+    influential = np.isin(training.ids, model.ids_of("influential")) | (core & (margins < 1.0 + 1e-9))
     return core, influential, margins
 
 

@@ -131,13 +131,11 @@ def replace(
         with opened(workspace, moved=source) as found:
             check_code(found)
             kind = found.model.kind_
-            (known_as,) = kind.ids([id]).tolist()
             _, records = records_in(file, kind, reading_in(found.source))
             if len(records) > 1:
                 raise Stop(FAILED, f"{file}: holds {len(records):,} records, where one is wanted")
-            code = None if label is None else kind.label(label)
             plan = found.model.plan(
-                known_as, inputs=records[0], label=code, core_policy=str(policy), allow_copies=allow_copies
+                id, inputs=records[0], label=label, core_policy=str(policy), allow_copies=allow_copies
             )
             if plan.trains and not plan.refusal:
                 check_code(found, training=True)

@@ -165,11 +165,15 @@ def check_unique(ids: NDArray[Any]) -> None:
         raise IdTaken(f"record ids must be unique, but these repeat: {some(values[counts > 1])}")
 
 
-def check_same_kind(ours: "Dataset", other: "Dataset") -> None:
-    """Refuse to join records that no model could have together."""
+def check_same_inputs(ours: "Dataset", other: "Dataset") -> None:
+    """Refuse to join records whose inputs are of different types or shapes."""
     kinds = [fields.described(each.inputs.dtype, each.inputs.shape[1:]) for each in (ours, other)]
     if kinds[0] != kinds[1]:
         raise DataError(f"the records are {kinds[0]}, and those to join are {kinds[1]}: bring both as one kind")
+
+
+def check_same_kind(ours: Any, other: "Dataset") -> None:
+    """Refuse more records for a dataset or a model if columns or kinds of ids differ, or one side lacks something."""
     if ours.columns is not None and other.columns is not None and ours.columns != other.columns:
         name = next(
             (name for name in (*ours.columns, *other.columns) if (name in ours.columns) != (name in other.columns)), ""

@@ -203,6 +203,7 @@ class Dataset:
         """
         parts = (self, *others)
         for other in others:
+            checks.check_same_inputs(self, other)
             checks.check_same_kind(self, other)
         names = tuple(dict.fromkeys(name for part in parts for name in part.class_names))
         places = {name: place for place, name in enumerate(names)}

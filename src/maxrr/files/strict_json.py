@@ -14,7 +14,6 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -103,6 +102,8 @@ class Constraint(NamedTuple):
 
 
 Count = Annotated[int, Constraint("0 or more", lambda number: number >= 0)]
+PositiveInt = Annotated[int, Constraint("1 or more", lambda number: number >= 1)]
+PositiveFloat = Annotated[float, Constraint("above 0", lambda number: number > 0.0)]
 Digest = Annotated[str, Constraint("64 hexadecimal digits in small letters", re.compile("[0-9a-f]{64}").fullmatch)]
 
 
@@ -129,7 +130,7 @@ def from_plain(kind: type[T], said: Any) -> T:
     ----------
     kind
         A dataclass or TypedDict, which JSON has as an object; a NamedTuple, tuple, list or frozenset, as a list;
-        ``dict[str, …]``, an enumeration, bytes (hexadecimal digits in small letters), bool, int, float, str, unions of
+        ``dict[str, …]``, bytes (hexadecimal digits in small letters), bool, int, float, str, unions of
         these, or Any. ``Annotated`` adds a `Constraint`. Fields with defaults may be absent.
     said
         What `parse_json` gave.
@@ -183,8 +184,6 @@ def to_plain(value: Any) -> Any:
         return sorted(map(to_plain, value))
     if isinstance(value, (list, tuple)):
         return list(map(to_plain, value))
-    if isinstance(value, Enum):
-        return value.value
     return value.hex() if isinstance(value, bytes) else value
 
 
@@ -199,8 +198,6 @@ def _reader(kind: Any) -> Reader:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return lambda said: said
-    if origin is typing.NotRequired:
-        return _reader(arguments[0])
     if origin is Annotated:
         return functools.partial(_checked, _reader(arguments[0]), arguments[1:])
     if origin in (types.UnionType, typing.Union):
@@ -215,8 +212,6 @@ def _reader(kind: Any) -> Reader:
         return functools.partial(_row, kind._make, [_reader(each) for each in _types(kind).values()])
     if is_dataclass(kind) or typing.is_typeddict(kind):
         return functools.partial(_object, kind, {name: _reader(each) for name, each in _types(kind).items()})
-    if issubclass(kind, Enum):
-        return functools.partial(_member, {each.value: each for each in kind})
     return _bytes if kind is bytes else functools.partial(_plain, kind)
 
 
@@ -268,12 +263,6 @@ def _one_of(readers: list[Reader], said: Any) -> Any:
     raise MisfitError(why, path)
 
 
-def _member(members: Mapping[Any, Enum], said: Any) -> Enum:
-    if _plain(str, said) not in members:
-        raise MisfitError(f"is not one of {', '.join(map(repr, members))}")
-    return members[said]
-
-
 def _items(make: Callable[[list[Any]], Any], reader: Reader, said: Any) -> Any:
     found = make([_at(place, reader, one) for place, one in enumerate(_plain(list, said))])
     if len(found) < len(said):
@@ -306,11 +295,8 @@ def _object(kind: Any, readers: Mapping[str, Reader], said: Any) -> Any:
 @functools.cache
 def _required(kind: Any) -> frozenset[str]:
     if typing.is_typeddict(kind):
-        return frozenset(
-            name for name, each in _types(kind).items() if typing.get_origin(each) is not typing.NotRequired
-        )
-    absent = MISSING
-    return frozenset(each.name for each in fields(kind) if each.default is absent and each.default_factory is absent)
+        return frozenset(_types(kind))
+    return frozenset(each.name for each in fields(kind) if each.default is each.default_factory is MISSING)
 
 
 def body_of(said: Any, what: str, version: int) -> dict[str, Any]:

@@ -119,32 +119,13 @@ def maker_of(network: Network) -> str:
     return f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
 
 
-def with_outputs(network: Network, classes: int, *, just: bool = False) -> Network:
-    """A network of this library that tells as many classes apart; one that does, and any other, as it is.
-
-    One that tells more apart is left as it is, too, unless it should be `just` as many.
-    """
+def with_outputs(network: Network, classes: int) -> Network:
+    """Return a network of this library that tells just so many classes apart; any other network as it is."""
     named = name_of(network)
     if named is None or not named.our_own or len(named.arguments) < 2:
         return network
     first, outputs, *others = named.arguments
-    enough = outputs == classes if just else outputs >= classes
-    return network if enough else NamedNetwork(named.maker, (first, classes, *others))
-
-
-def for_more_classes(network: Network, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int) -> Network:
-    """A network that tells as many classes apart: one of this library, or one that was made for its records' classes.
-
-    The latter is a function that got their shape and number as `NamedNetwork.for_records` has it. Any other network,
-    and one that tells as many apart, is as it is.
-    """
-    if not isinstance(network, NamedNetwork) or network.our_own or len(network.arguments) != 2:
-        return with_outputs(network, classes)
-    outputs = network.arguments[1]
-    as_then = NamedNetwork.for_records(network.maker, shape, outputs)
-    if as_then.arguments != as_tuple(list(network.arguments)) or outputs >= classes:
-        return network
-    return NamedNetwork.for_records(network.maker, shape, classes)
+    return network if outputs == classes else NamedNetwork(named.maker, (first, classes, *others))
 
 
 def check_importable(network: Network) -> None:

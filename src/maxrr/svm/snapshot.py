@@ -1,7 +1,6 @@
 """A fitted model as plain arrays, and back. What can be computed again from the samples is left out."""
 
-import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,18 +71,3 @@ def restored(
     model.n_features_in_ = X.shape[1]
     model._state = FittedState(C, by_class, classes, Solution(samples, tuple(solved), Work()))
     return model
-
-
-# Other labels for the classes of a fitted model, in the same order.
-
-
-def renamed(model: LinearSVM, labels: NDArray[Any]) -> LinearSVM:
-    """The same model, with a label for each of its classes, those without samples included. They stay sorted."""
-    other = copy.copy(model)
-    other._state = replace(model._fitted, classes=labels)
-    return other
-
-
-def labels_of(model: LinearSVM) -> NDArray[Any]:
-    """The labels of all classes that the model has or had, sorted."""
-    return model._fitted.classes.copy()

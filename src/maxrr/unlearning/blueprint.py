@@ -27,7 +27,7 @@ from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import with_outputs
 from maxrr.nets.networks import NoNetwork, joined, parts_of
 from maxrr.nets.recipe import Environment
-from maxrr.nets.seeding import Network, begin, made
+from maxrr.nets.seeding import Network, begin
 from maxrr.nets.training import train, train_apart, train_many
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, cores
@@ -95,16 +95,6 @@ class Blueprint:
             return np.sort(ids[self.core.is_core(ids)])
         return ids[:0]
 
-    def for_classes(self, classes: int) -> "Blueprint":
-        """The same with an output for each of so many classes, if the network is of this library; or as it is."""
-        network = with_outputs(self.network, classes)
-        return self if network is self.network else replace(self, network=network)
-
-    @property
-    def outputs(self) -> int:
-        """How many classes the network tells apart while it is trained."""
-        return split(made(self.network))[1].out_features
-
     def train_extractor(
         self, records: Dataset, choice: Choice, progress: Progress | None = None, *, tell: bool = False,
         engine: Engine | None = None,
@@ -161,7 +151,7 @@ class Blueprint:
                 mine = np.isin(shard, numbers)
                 rows = {seed: np.flatnonzero(shard[mine] == each) for seed, each in zip(seeds, numbers, strict=True)}
                 runs = train_apart(
-                    with_outputs(self.network, len(classes), just=True), numbered(core.select(core.ids[mine])), rows,
+                    with_outputs(self.network, len(classes)), numbered(core.select(core.ids[mine])), rows,
                     self.recipe, device=self.device, threads=self.threads, progress=progress, tell=tell,
                     engine=engine if len(numbers) > 1 else None,
                 )  # fmt: skip
@@ -184,7 +174,7 @@ class Blueprint:
         if self.sharding.count > 1 and classes < 2:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)
             return
-        network = self.network if self.sharding.count == 1 else with_outputs(self.network, classes, just=True)
+        network = self.network if self.sharding.count == 1 else with_outputs(self.network, classes)
         runs = train_many(network, numbered(core), seeds, recipe=self.recipe, device=device)
         with closing(runs):
             for run in runs:
@@ -200,13 +190,9 @@ class Blueprint:
         """Tell the caller which shards have come to have too little to be trained on; nothing where none has."""
         if not shards:
             return
-        few = "1 of the {:,} shards has" if len(shards) == 1 else f"{len(shards):,} of the {{:,}} shards have"
-        keep = "its extractor is not trained, and keeps its" if len(shards) == 1 else (
-            "their extractors are not trained, and keep their"
-        )  # fmt: skip
         warnings.warn(
-            f"{few.format(self.sharding.count)} no core records of two classes: {keep} first weights. Choose fewer "
-            "shards, or a larger core",
+            f"{len(shards):,} of the {self.sharding.count:,} shards: no core records of two classes are there to train "
+            "an extractor on, which keeps its first weights. Choose fewer shards, or a larger core",
             UntrainedShardsWarning, stacklevel + 1,
         )  # fmt: skip
 

@@ -20,7 +20,7 @@ from maxrr.core.choice import Choice
 from maxrr.data import Dataset
 from maxrr.errors import NetworkMissing, OtherRecords, TrainingMissing, UnknownRecords
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
-from maxrr.files.strict_json import Digest, body_of, json_text
+from maxrr.files.strict_json import Digest, PositiveFloat, body_of, json_text
 from maxrr.nets.naming import NamedNetwork, as_recorded
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
@@ -31,7 +31,7 @@ from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import salts_of, tree_of
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.extractors import stored_extractor, weights_of
-from maxrr.unlearning.facts import Facts, PositiveFloat
+from maxrr.unlearning.facts import Facts
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
 

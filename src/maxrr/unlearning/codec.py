@@ -57,8 +57,7 @@ def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
 def words_of(fitted: Fitted, sources: Sources) -> Words:
     """What can be read of records and classes; where they come from is for the caller to say."""
     return Words(
-        class_names=fitted.records.class_names, labels=tuple(fitted.labels.tolist()),
-        label_type=fitted.labels.dtype.str, columns=fitted.records.columns,
+        class_names=fitted.records.class_names, label_kind=fitted.label_kind, columns=fitted.records.columns,
         class_weight=dict(fitted.blueprint.class_weight), overrides=fitted.overrides, sources=sources,
     )  # fmt: skip
 
@@ -161,7 +160,7 @@ def fitted_of(
     arrays: Mapping[str, NDArray[Any]], held: Held,
 ) -> Fitted:  # fmt: skip
     """The model again. The caller has made its extractor."""
-    records, labels = held.records, np.array(words.labels, dtype=words.label_type)
+    records = held.records
     states = [
         HeadState(
             head.label, arrays[f"{number}.w"], float(arrays[f"{number}.b"][0]), arrays[f"{number}.on_margin"],
@@ -175,10 +174,9 @@ def fitted_of(
     )  # fmt: skip
     if not np.isin(heads.classes_, range(len(words.class_names))).all():
         raise ValueError("its records are of other classes than it names")
-    by_place = np.array_equal(labels[records.present], records.present)
     return Fitted(
-        blueprint, extractor, Fingerprint(facts.layers, probe), heads, records, choice_of(facts, held.core), labels,
-        by_place, secrets.key, secrets.secret, held.tombstones, facts.durations,
+        blueprint, extractor, Fingerprint(facts.layers, probe), heads, records, choice_of(facts, held.core),
+        words.label_kind, secrets.key, secrets.secret, held.tombstones, facts.durations,
         left=facts.left, stale=facts.stale, untrained=facts.untrained, technique=facts.technique,
         adopted=facts.adopted, set_aside=facts.set_aside, receipts=tuple(held.receipts), overrides=words.overrides,
         losses=facts.losses, layouts=facts.layouts, waiting=held.waiting,

@@ -26,7 +26,6 @@ from maxrr.nets.inputs import as_array
 from maxrr.unlearning.facts import SetAside
 
 Digests = NDArray[np.uint8]
-GONE_CLASS = "hmac:"  # before what stands among the weights for a class without records
 
 
 class ExtractorHash:
@@ -79,12 +78,8 @@ def class_hmac(key: bytes, name: str) -> str:
 
 
 def weights_by_hmac(key: bytes, weights: Mapping[str, float]) -> dict[str, float] | None:
-    """Weights of classes by the HMACs of their names, which stand there already for classes without records."""
-    found = {
-        name.removeprefix(GONE_CLASS) if name.startswith(GONE_CLASS) else class_hmac(key, name): weight
-        for name, weight in weights.items()
-    }
-    return dict(sorted(found.items())) or None
+    """Weights of classes by the HMACs of their names; None where no class has a weight."""
+    return dict(sorted((class_hmac(key, name), weight) for name, weight in weights.items())) or None
 
 
 def set_aside_of(key: bytes, test: Dataset) -> SetAside:
@@ -122,11 +117,6 @@ class Departure:
     before: Presence
     after: Absence | Presence
     after_value: bytes | None
-
-    @property
-    def key(self) -> bytes:
-        """Where the record stood in the tree."""
-        return key_of(self.salt, identifier_bytes(self.id))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """What exactness is conditional on: everything that shaped the model and was not trained here from the records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from maxrr.plain_text import count
+from maxrr.plain_text import count, first_few
 
 if TYPE_CHECKING:  # a status is told without PyTorch
     from maxrr.core.choice import Choice
@@ -33,8 +33,8 @@ def conditions(
         found.append(OWN_CHOICE + choice.depended_on)
     if blueprint.given:
         found.append(
-            f"{named(list(blueprint.given))} of the network were given, and neither drawn from the seed nor trained "
-            "here from the start: on the word of whoever gave them that the records had no part in them"
+            f"the weights {first_few(list(blueprint.given))} of the network were given, and neither drawn from the "
+            "seed nor trained here from the start: on the word of whoever gave them that no record had a part in them"
         )
     if adopted:
         found.append(ADOPTED)
@@ -43,14 +43,11 @@ def conditions(
     if technique:
         found.append("the extractor is the work of the caller's technique: what it keeps is for an audit to say")
     if left_in_extractor:
-        records = "record, and keeps what it learned from it" if left_in_extractor == 1 else (
-            "records, and keeps what it learned from them"
-        )  # fmt: skip
-        found.append(f"the extractor was trained on {left_in_extractor:,} forgotten core {records}")
+        records = count(left_in_extractor, "forgotten core record")
+        found.append(f"the extractor was trained on {records}, and keeps what it learned")
     if waiting:
-        one, many = "record that the rule makes core was added", "records that the rule makes core were added"
-        wait = count(waiting, f"{one} since, and waits", f"{many} since, and wait")
-        found.append(f"the core is that of the last fit: {wait} for the next fit")
+        records = count(waiting, "added record waits", "added records wait")
+        found.append(f"the core is that of the last fit: {records} for the next one, to be core by the rule")
     return found
 
 
@@ -66,13 +63,3 @@ def by_own_function(recipe: Mapping[str, Any]) -> str:
         "records it was given is the operator's word"
         + ("" if twice == "same" else f" (run twice on a part of the core: {twice})")
     )
-
-
-def named(names: Sequence[str]) -> str:
-    """A few names, and how many more.
-
-    >>> named(["a"]), named(["a", "b", "c", "d", "e"])
-    ("the weights 'a'", "the weights 'a', 'b', 'c' and 2 others")
-    """
-    some = ", ".join(map(repr, names[:3]))
-    return f"the weights {some}" + (f" and {len(names) - 3} others" if len(names) > 3 else "")

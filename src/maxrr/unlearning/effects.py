@@ -25,7 +25,7 @@ class Effect:
         records = fitted.records
         influential, shaped = fitted.influenced(request.rows)
         left = np.flatnonzero(records.counts_without(request.rows))
-        if request.added is not None:  # numbered as in `fitted`
+        if request.added is not None:
             left = np.union1d(left, request.added.labels)
         return cls(
             int((~np.isin(influential, request.core_rows)).sum()) if len(influential) else 0, shaped, left,

@@ -4,20 +4,17 @@
 are erased with the heads.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from maxrr.files.strict_json import Constraint, Count, Digest
+from maxrr.files.strict_json import Constraint, Count, Digest, PositiveFloat, PositiveInt
 from maxrr.svm import Certificate
 from maxrr.unlearning.conditions import DECIDE_EACH, conditions
 from maxrr.unlearning.receipts import FUNCTION, Loss
 
 Columns = tuple[str, ...] | None  # None where they have no names
-PositiveFloat = Annotated[float, Constraint("above 0", lambda number: number > 0.0)]
-PositiveInt = Annotated[int, Constraint("1 or more", lambda number: number >= 1)]
-LabelType = Annotated[str, Constraint("a type of labels", re.compile("[<>|][biuU][0-9]{1,6}").fullmatch)]
+LabelKind = Annotated[str, Constraint("U, i or b", ("U", "i", "b").__contains__)]
 Sources = Annotated[tuple[dict[str, str], ...], Constraint("one source or more", len)]
 
 
@@ -136,16 +133,6 @@ class Facts:
     losses: tuple[Loss, ...]
     model_hash: Digest
 
-    def __post_init__(self) -> None:
-        if bool(self.stale) != (self.shards > 1 and bool(self.left)):
-            raise ValueError("what shards keep of forgotten records does not go with what the extractor keeps")
-        if self.untrained and self.shards == 1:
-            raise ValueError("a single extractor is always trained")
-        if not all(0 <= shard < self.shards for shard in self.stale | self.untrained):
-            raise ValueError("there are not so many shards")
-        if not isinstance(self.dtype, str) and (self.shape or not self.dtype):
-            raise ValueError("records of several inputs have no shape of their own")
-
     @property
     def function(self) -> str | None:
         """The name of the caller's own function that trained the network; None where a recipe of ours did."""
@@ -175,21 +162,15 @@ class Facts:
 class Words:
     """What can be read of records and classes, and of why decisions were taken.
 
-    `labels` are what callers call the classes of `class_names`, in arrays of the type `label_type`. `sources` say where
-    records come from: first those of the last fit, then those that were added.
+    `sources` say where records come from: first those of the last fit, then those that were added.
     """
 
     class_names: tuple[str, ...]
-    labels: tuple[bool | int | str, ...]
-    label_type: LabelType
+    label_kind: LabelKind
     columns: Columns
     class_weight: dict[str, PositiveFloat]
     overrides: tuple[Override, ...]
     sources: Sources
-
-    def __post_init__(self) -> None:
-        if len(self.labels) != len(self.class_names):
-            raise ValueError("there is not one label for each class")
 
 
 @dataclass(frozen=True)

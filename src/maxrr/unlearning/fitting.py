@@ -4,17 +4,16 @@ import copy
 import secrets
 import time
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
-from maxrr.core import Adopted, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
-from maxrr.core.shards import sharding_of
+from maxrr.core import Adopted, Core, Frozen
 from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.fields import described, shapes
@@ -22,30 +21,33 @@ from maxrr.errors import DataError, OtherShape, TrainingMissing
 from maxrr.nets import Recipe, split
 from maxrr.nets.initial_weights import DRAWN_ANEW, DrawnAnewWarning, given_weights, would_lose_weights
 from maxrr.nets.inputs import chosen_device
-from maxrr.nets.naming import check_importable, for_more_classes, suited
+from maxrr.nets.naming import check_importable, suited
 from maxrr.nets.networks import NoNetwork
-from maxrr.nets.probe import check_comes_back
+from maxrr.nets.probe import check_comes_back, probed
 from maxrr.nets.recipe import Environment
-from maxrr.nets.seeding import Network, begin, checked, made
+from maxrr.nets.seeding import begin, checked, made
 from maxrr.nets.training import warm_up
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.ray_cluster import working_on
+from maxrr.plain_text import first_few
 from maxrr.progress import Progress
 from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning.blueprint import Blueprint, warn_of_flat_heads
-from maxrr.unlearning.classes import weights_by_name
 from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.extractors import kept
 from maxrr.unlearning.facts import Durations
 from maxrr.unlearning.records import HeldRecords, shuffled
 from maxrr.unlearning.requests import copies_in, let_in
 from maxrr.unlearning.state import Fitted
-from maxrr.unlearning.tombstones import REPLACED, Tombstones
+from maxrr.unlearning.tombstones import Tombstones
 
 if TYPE_CHECKING:
     from maxrr.unlearning.model import MaxRR
 
-SHARDED = HashCore, FullCore, FrequencyCore, MiddleCore
+SOFTMAX = (
+    "the network ends with a softmax: take it off. Training minimises the cross-entropy, which has a softmax of its "
+    "own, and with two of them the extractor learns little. The heads replace all that follows the last linear layer"
+)
 
 
 def check_parameters(model: "MaxRR") -> Training:
@@ -56,12 +58,6 @@ def check_parameters(model: "MaxRR") -> Training:
             f"core says which records are core, as HashCore(0.3, key=…) does; it is {model.core!r:.80}. No file "
             "keeps one that names records, or is your own code: say it again, as in model.set_params(core=…)"
         )
-    if sharding_of(model.core).count > 1 and type(model.core) not in SHARDED:
-        raise DataError(
-            f"shards are for the cores of this library, which files know by name, not for {model.core!r:.80}"
-        )
-    if isinstance(model.network, NoNetwork) and not isinstance(model.core, Frozen):
-        raise DataError("there is no network that could be trained on a core: use Frozen(), as on_features does")
     if model.threads < 1:
         raise DataError(f"threads is a whole number from 1 on; it is {model.threads!r:.80}")
     check_importable(model.network)
@@ -86,19 +82,17 @@ def check_parameters(model: "MaxRR") -> Training:
 
 
 def fit(
-    model: "MaxRR", dataset: Dataset, called: NDArray[Any] | None, before: Fitted | None, *,
+    model: "MaxRR", dataset: Dataset, label_kind: str, before: Fitted | None, *,
     allow_copies: str | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     again: bool = False, test: Dataset | None = None,
 ) -> Fitted:  # fmt: skip
-    """Fit records, whose classes the caller calls so, to a state that goes on from the one before.
+    """Fit records to a state that goes on from the one before. Their classes were given as labels of this kind.
 
     `again` says that the records are those that the state before has. Warnings are in the name of the caller's
     caller.
     """
     if test is not None:
         check_set_aside(test, dataset)
-    by_place = called is None
-    labels = np.arange(len(dataset.class_names)) if called is None else called
     recipe = check_parameters(model)
     key = secrets.token_bytes(32) if before is None else before.key
     secret = secrets.token_bytes(32) if before is None else before.secret
@@ -111,8 +105,7 @@ def fit(
     frozen, trained_before = isinstance(model.core, Frozen), isinstance(model.core, Adopted)
     core = to_train_by(model.core, before)
     adopted = trained_before and core is None
-    recorded = {} if before is None else before.blueprint.class_weight
-    weights = weights_by_name(model.class_weight, labels, dataset, key, recorded)
+    weights = weights_by_name(model.class_weight, dataset.class_names, gone_too=again)
     blueprint = Blueprint(
         begin(network, model.seed) if trained_before else copy.deepcopy(network), frozen, model.seed,
         recipe, model.C, model.device, model.threads, Environment.here(chosen_device(model.device), model.threads),
@@ -123,6 +116,8 @@ def fit(
     check_comes_back(network, dataset.shape, dataset.inputs.dtype)
     if not frozen and not trained_before and would_lose_weights(network):
         warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
+    if not frozen and isinstance(recipe, Recipe) and ends_in_softmax(made(network), dataset):
+        warnings.warn(SOFTMAX, stacklevel=3)
     with torch.inference_mode(False), working_on(model.engine) as engine:  # gradients are recorded
         choosing = core or model.core
         choice = choosing.choose(
@@ -159,8 +154,8 @@ def fit(
         blueprint.at_once(blueprint.sharding.count),
     )  # fmt: skip
     fitted = Fitted(
-        blueprint, extractor, fingerprint, heads, held, choice, labels, by_place, key, secret, Tombstones(),
-        durations, untrained=untrained, adopted=adopted, waiting=held.ids[:0].copy(), set_aside=aside,
+        blueprint, extractor, fingerprint, heads, held, choice, label_kind, key, secret, Tombstones(), durations,
+        untrained=untrained, adopted=adopted, waiting=held.ids[:0].copy(), set_aside=aside,
     )  # fmt: skip
     if before is not None:
         fitted = replace(
@@ -170,6 +165,16 @@ def fit(
         )  # fmt: skip
     warn_of_flat_heads(fitted.flat, stacklevel=3)
     return fitted
+
+
+def ends_in_softmax(network: nn.Module, dataset: Dataset) -> bool:
+    """Whether a network gives probabilities of classes, or their logarithms, in place of scores."""
+    try:
+        found = probed(copy.deepcopy(network), dataset.shape, dataset.inputs.dtype)
+    except DataError:  # training will say what is wrong
+        return False
+    shares = np.exp(found) if (found <= 0.0).all() else found
+    return bool((shares >= 0.0).all() and np.allclose(shares.sum(axis=1), 1.0, atol=1e-4))
 
 
 def check_embeddings(dataset: Dataset) -> None:
@@ -203,20 +208,23 @@ def to_train_by(core: Core, before: Fitted | None) -> Core | None:
     if before is None or not isinstance(core, Adopted):
         return None
     ids = np.array(core.trained_on)
-    forgotten, replaced = (before.tombstones.knows(before.key, ids, *purpose) for purpose in ((), (REPLACED,)))
+    forgotten, replaced = (before.tombstones.knows(before.key, ids, replaced=each) for each in (False, True))
     if not (forgotten | replaced).any():
         return None
     return Adopted(ids[~forgotten]) if core.core is None else core.core  # what is left of the named, or by the rule
 
 
-def grown(network: Network, core: Core | None, records: HeldRecords) -> Network:
-    """A network that tells the classes of records apart, if it is trained here; otherwise as it is, as it has learned.
+def weights_by_name(weights: Mapping[Any, float] | None, names: Sequence[str], *, gone_too: bool) -> dict[str, float]:
+    """Return the weights of classes by their names; those of classes that are gone are passed over, or refused.
 
-    None for the core is one that the caller's own code chose, who brings the network, too.
+    >>> weights_by_name({5: 2.0, 7: 3.0}, ("3", "5"), gone_too=True)
+    {'5': 2.0}
     """
-    if core is None or isinstance(core, Frozen | Adopted):
-        return network
-    return for_more_classes(network, shapes(records.dtype, records.shape), len(records.present))
+    found = {str(label): float(weight) for label, weight in (weights or {}).items()}
+    strange = [name for name in found if name not in names]
+    if strange and not gone_too:
+        raise DataError(f"class_weight names class {strange[0]!r}; the classes are {first_few(names)}")
+    return {name: weight for name, weight in found.items() if name in names}
 
 
 def same_weights(one: nn.Module, other: nn.Module) -> bool:

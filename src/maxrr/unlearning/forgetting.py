@@ -15,11 +15,10 @@ import numpy as np
 import torch
 
 from maxrr.data import Dataset
-from maxrr.errors import Refused
+from maxrr.errors import DataError, Refused
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm.certificate import FORM
-from maxrr.svm.problem import changed
 from maxrr.unlearning import transitions
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import quietly, warn_of_flat_heads
@@ -29,9 +28,9 @@ from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import Plan, answered_together, make_plan
 from maxrr.unlearning.receipts import Receipt, claim_of, lasting
 from maxrr.unlearning.records import HeldRecords
-from maxrr.unlearning.requests import Request, Technique, let_in, look_up
+from maxrr.unlearning.requests import Request, Technique, let_in, request_to_forget
 from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, id_hmac, subject_hmac
+from maxrr.unlearning.tombstones import Forgotten, id_hmac, subject_hmac
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +74,9 @@ class Keeper(Protocol):
 
     def commit(self, change: NextState) -> None:
         """Make the next state durable, and the model's own. If it raises, the model has the state before."""
+
+    def receipt(self, number: int) -> Receipt:
+        """Return a receipt of the model."""
 
     def ranking(self) -> Path:
         """Return the folder where a ranking keeps its runs."""
@@ -171,9 +173,7 @@ def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
 def with_receipt(after: Fitted, receipt: Receipt) -> Fitted:
     """The state that has handed out one receipt more, and remembers by it whom no record is about any more."""
     gone = dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
-    found = changed(
-        after, receipts=(*after.receipts, receipt.digest), people=after.people.with_more(gone)
-    )  # fmt: skip
+    found = replace(after, receipts=(*after.receipts, receipt.digest), people=after.people.with_more(gone))
     return reuse(found, after, *CORE_FACTS, *MODEL_FACTS)
 
 
@@ -186,9 +186,9 @@ def make_receipt(
     request, heads = plan.request, after.certificates
     blueprint, exact = before.blueprint, plan.guarantee.exact
     conditions = after.conditions if exact else []
-    purpose = FORGOTTEN if request.added is None else REPLACED
+    replaced = request.added is not None
     id_hmacs, core_id_hmacs = (
-        [id_hmac(before.key, id_, purpose) for id_ in before.records.ids[rows].tolist()] if len(rows) else []
+        sorted(id_hmac(before.key, id_, replaced=replaced).hex() for id_ in before.records.ids[rows].tolist())
         for rows in (request.rows, request.core_rows)
     )
     gone = member.records.people_without(request.rows) if request.added is None else []
@@ -202,8 +202,7 @@ def make_receipt(
         core_policy=request.policy, requested=plan.requested, core=plan.core,
         influential=plan.influential, free=plan.free, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
-        tombstones=sorted(each.hex() for each in id_hmacs),
-        core_tombstones=sorted(each.hex() for each in core_id_hmacs),
+        tombstones=id_hmacs, core_tombstones=core_id_hmacs,
         earlier_tombstones=sorted(each.hex() for each in request.forgotten_before),
         records_before=before.records.count, records_after=after.records.count,
         commitment_before=before.commitment, commitment_after=after.commitment,
@@ -252,14 +251,17 @@ class Group:
 def make_group(fitted: Fitted, requests: Iterable[NamedRecords], core_policy: str | Technique) -> Group:
     """Decide what is done about requests. One that is refused is left out, and does not keep the others."""
     now, found, refusals = fitted, list[Member](), list[Refused | None]()
-    for ids, subjects, ticket in requests:
+    for number, (ids, subjects, ticket) in enumerate(requests, start=1):
         try:
-            plan = make_plan(now, look_up(now, ids, subjects, core_policy))
+            plan = make_plan(now, request_to_forget(now, ids, subjects, core_policy))
             if plan.refusal:
                 raise plan._refused()
         except Refused as refused:
             refusals.append(refused)
             continue
+        except DataError as error:
+            error.args = (f"request {number} of the batch: {error}",)
+            raise
         refusals.append(None)
         found.append(Member(plan, now.records, ticket))
         now = state_without(now, plan.request, fitted.requests + len(found))
@@ -275,7 +277,7 @@ def state_without(now: Fitted, request: Request, number: int) -> Fitted:
     gone = [subject_hmac(now.key, person) for person in now.records.people_without(request.rows)]
     then = transitions.without_records(now, request)
     if gone:
-        then = changed(then, people=then.people.with_more(dict.fromkeys(gone, Forgotten(number, moment))))
+        then = replace(then, people=then.people.with_more(dict.fromkeys(gone, Forgotten(number, moment))))
     return reuse(then, now, *MODEL_FACTS)
 
 

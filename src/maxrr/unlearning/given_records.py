@@ -37,14 +37,14 @@ KINDS = {
 
 def as_dataset(
     X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None, weights: ArrayLike | None = None
-) -> tuple[Dataset, NDArray[Any] | None]:
-    """Records, and what the caller calls their classes; None for those of a Dataset, known by their places."""
+) -> tuple[Dataset, str]:
+    """Records, and the kind of labels that the caller has for their classes: names in a Dataset."""
     if isinstance(X, Dataset):
         if not all(given is None for given in (y, ids, subjects, weights)):
             raise ValueError(
                 "a Dataset has its own labels, ids, subjects and weights: leave y, ids, subjects and sample_weight out"
             )
-        return X, None
+        return X, "U"
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
     check_dense(X)
@@ -56,45 +56,16 @@ def as_dataset(
     whose = None if subjects is None else check_identifiers(subjects, "subject ids")
     known = tuple(map(str, labels.tolist()))
     columns, own = column_names(X), None if weights is None else np.asarray(weights)
-    return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=columns, weights=own), labels
+    return Dataset(inputs, codes.astype(np.int64), known, names, whose, columns=columns, weights=own), labels.dtype.kind
 
 
 def not_of_numbers(frame: Any) -> str:
     """Which column of a frame holds no numbers, and what to do about it."""
-    wrong = (str(name) for name in frame.columns if np.asarray(frame[name]).dtype.kind not in NUMBERS)
-    name = next(wrong, None)
-    which = "the columns are of several kinds" if name is None else f"the column {name!r} is not of numbers"
-    encoding = "" if name is None else f", encoding=Encoding({{{name!r}: Categories([…])}})"
+    wrong = [str(name) for name in frame.columns if np.asarray(frame[name]).dtype.kind not in NUMBERS]
     return (
-        f"{which}: make a Dataset of the frame, with maxrr.data.from_frame(frame, label=…, id=…{encoding}), and fit "
-        "that. Or leave out what is no input"
+        f"the columns {first_few(wrong)} are not of numbers, or not all of one kind: make a Dataset of the frame, with "
+        "maxrr.data.from_frame(frame, label=…, id=…, encoding=…), and fit that. Or leave out what is no input"
     )
-
-
-def to_add(
-    fitted: Fitted, X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None,
-    weights: ArrayLike | None,
-) -> Dataset:  # fmt: skip
-    """Records for a model that has others, with the names of its classes for those that it knows."""
-    if not isinstance(X, Dataset) and ids is None:
-        raise ValueError("new records need ids of their own, which no other record has: give ids=…, or a Dataset")
-    dataset, labels = as_dataset(X, y, ids, subjects, weights)
-    if labels is None or labels.dtype.kind == "U":
-        return dataset
-    if (labels.dtype.kind == "b") != (fitted.labels.dtype.kind == "b"):  # Python takes True for 1
-        raise DataError(
-            f"y has labels such as {labels[0].item()!r}, and the model's classes are called "
-            f"{first_few(fitted.labels.tolist())}: give labels of the kind that fit was given"
-        )
-    present = fitted.records.present.tolist()
-    names = {fitted.labels[number].item(): fitted.records.class_names[number] for number in present}
-    unknown = [label for label in labels.tolist() if label not in names]
-    if unknown and fitted.by_place:
-        raise UnknownClass(
-            f"there is no class {unknown[0]!r}: labels are places in the model's class names. Name a new class by a "
-            "string, or bring a Dataset"
-        )
-    return replace(dataset, class_names=tuple(names.get(label, str(label)) for label in labels.tolist()))
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -103,25 +74,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def labels_to_score(y: Labels | None, records: int) -> NDArray[Any]:
-    """The classes that a caller says records have, one for each."""
-    shape = np.asarray(y).shape
-    if y is None or shape != (records,):
-        raise DataError(f"y has shape {shape}, and there are {records} records: give one label per record")
-    return as_classes(y)
-
-
 # Numbers as the model has them
-
-
-def to_predict(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
-    """Records to predict: of the model's shape, and numbers of its kind. Floats stay as they are, of either length."""
-    return matched(given, kind, shape, learn=False)
-
-
-def to_learn(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
-    """Records to add, in the model's type, if that holds their numbers as they are."""
-    return matched(given, kind, shape, learn=True)
 
 
 def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
@@ -137,7 +90,10 @@ def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
 
 
 def matched(given: Inputs, kind: Kind, shape: Shape, *, learn: bool) -> NDArray[Any]:
-    """An array of records like the model's, each of whose inputs is converted by itself."""
+    """Convert records to the model's shape and type, each input by itself, if that holds their numbers as they are.
+
+    Those to predict, and not to `learn`, may be floats of any length.
+    """
     check_dense(given)
     if kind.names is None:
         if isinstance(given, Mapping):
@@ -199,11 +155,13 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     known = fitted.records
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
     if names is not None and known.columns is not None and names != known.columns:
-        raise MissingColumn(
-            f"the columns are {first_few(names)}, but the model was fitted on {first_few(known.columns)}: bring the "
-            "same ones in the same order"
-        )
-    array = to_predict(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape)
+        missing = [name for name in known.columns if name not in names]
+        strange = [name for name in names if name not in known.columns]
+        lack = f"the records have no column {first_few(missing)}" if missing else ""
+        more = f"the model was fitted without a column {first_few(strange)}" if strange else ""
+        wrong = ", and ".join(filter(None, [lack, more])) or "the columns stand in another order"
+        raise MissingColumn(f"{wrong}: bring those that the model was fitted on, in the same order")
+    array = matched(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape, learn=False)
     if not isinstance(X, Dataset):
         records = unlabelled(array)
     else:
@@ -216,14 +174,21 @@ def best_heads(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(np.int64)
 
 
-def called(fitted: Fitted, truth: NDArray[Any], by_names: bool) -> NDArray[Any]:
-    """The model's classes as the true ones are called: by labels, or by names."""
-    labels, names = np.asarray(fitted.labels[fitted.codes]), np.array(fitted.head_classes)
-    if by_names or (truth.dtype.kind == "U" != labels.dtype.kind and np.isin(truth, names).any()):
-        return names
-    if (truth.dtype.kind == "U") != (labels.dtype.kind == "U"):
-        raise DataError(
-            f"y has labels such as {truth[0].item()!r}, and the model's classes are called {first_few(labels.tolist())}"
-            ": give labels as fit was given them. Those of a Dataset are numbers, places in its class names"
+def found_rightly(fitted: Fitted, X: Dataset | Inputs, y: Labels | None) -> tuple[NDArray[np.str_], NDArray[np.bool_]]:
+    """The true classes of records, by name, and which of the records the model finds to be of these."""
+    best = best_heads(decisions(fitted, X))
+    if isinstance(X, Dataset):
+        if y is not None:
+            raise ValueError("a Dataset has its own labels: leave y out")
+        truth = np.array(X.class_names)[X.labels]
+    elif y is None or np.asarray(y).shape != best.shape:
+        raise DataError(f"there are {len(best)} records: give one label per record as y, in a list or an array")
+    else:
+        truth = np.array([str(label) for label in as_classes(y).tolist()])
+    names = np.array(fitted.head_classes)
+    if len(truth) and not np.isin(truth, names).any():
+        raise UnknownClass(
+            f"the records are of classes such as {truth[0].item()!r}, and the model's are {first_few(names.tolist())}: "
+            "give labels as in classes_"
         )
-    return labels
+    return truth, names[best] == truth

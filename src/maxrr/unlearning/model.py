@@ -1,6 +1,7 @@
 """MaxRR: a classifier that is trained so that forgetting is cheap, and forgets."""
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,33 +18,24 @@ from torch import nn
 from maxrr.core import Adopted, Core, Frozen, FullCore, HashCore
 from maxrr.core.choice import Choice
 from maxrr.data import Dataset
+from maxrr.data.fields import fields_of
 from maxrr.errors import DetachedCopy, Refused
 from maxrr.nets import Recipe
 from maxrr.nets.networks import NoNetwork
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.parallel.ray_cluster import EngineLike
-from maxrr.progress import Progress
+from maxrr.progress import Progress, shown
 from maxrr.svm.estimator import LinearSVM
 from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.bundles import Bundle
-from maxrr.unlearning.fitting import fit, grown
+from maxrr.unlearning.fitting import fit
 from maxrr.unlearning.forgetting import Keeper, NamedRecords, NextState, execute, execute_together, make_group
-from maxrr.unlearning.given_records import (
-    Ids,
-    Inputs,
-    Labels,
-    as_dataset,
-    best_heads,
-    called,
-    decisions,
-    labels_to_score,
-    to_add,
-)
+from maxrr.unlearning.given_records import Ids, Inputs, Labels, as_dataset, best_heads, decisions, found_rightly
 from maxrr.unlearning.plans import Plan, check_current, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.record_kind import RecordKind
-from maxrr.unlearning.requests import Technique, look_up, look_up_for_adding, look_up_for_replacing, returning
+from maxrr.unlearning.requests import Technique, request_to_add, request_to_forget, request_to_replace, returning
 from maxrr.unlearning.state import Fitted, forgotten_people, rows_of_kind
 from maxrr.unlearning.tombstones import OnReceipt, on_receipt
 
@@ -90,6 +82,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Where `fit` does its long work, and requests that train several shards again theirs, as in
         `maxrr.parallel.engine_from`: "ray" or "ray://host:10001" for a cluster. By default on this machine. The model
         does not depend on it.
+    verbose : bool, optional
+        Whether long work shows how far it is, in a line on standard error. By default where somebody looks on: at a
+        terminal and in a notebook. A `progress` that a method is given is called instead.
 
     Examples
     --------
@@ -110,7 +105,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, network: Network, core: Core, *, C: float = 1.0, seed: int = 0,
         epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
         device: str | None = None, threads: int = 1, train: TrainingFunction | Recipe | None = None,
-        class_weight: Mapping[Any, float] | None = None, engine: EngineLike = None,
+        class_weight: Mapping[Any, float] | None = None, engine: EngineLike = None, verbose: bool | None = None,
     ) -> None:  # fmt: skip
         self.network = network
         self.core = core
@@ -124,6 +119,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.train = train
         self.class_weight = class_weight
         self.engine = engine
+        self.verbose = verbose
 
     @classmethod
     def on_features(cls, *, C: float = 1.0, class_weight: Mapping[Any, float] | None = None) -> Self:
@@ -266,11 +262,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Some shards have no core records of two classes: their extractors keep their first weights.
         """
         with self._changing(receipts=False, source=source):
-            dataset, labels = as_dataset(X, y, ids, subjects, sample_weight)
+            dataset, label_kind = as_dataset(X, y, ids, subjects, sample_weight)
             before: Fitted | None = vars(self).get("_state")
             after = fit(
-                self, dataset, labels, before, allow_copies=allow_copies, folder=self._ranking(folder),
-                progress=progress, test=test,
+                self, dataset, label_kind, before, allow_copies=allow_copies, folder=self._ranking(folder),
+                progress=progress or shown(self.verbose), test=test,
             )  # fmt: skip
             self._commit(NextState(before, after, source=source))
             return self
@@ -279,8 +275,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit again on the records that the model has, those that were added among them.
 
         The core is chosen anew, and the extractor trained on it: records that waited for this become core. What was
-        forgotten stays so, and the receipts stay. A network that is trained here gets an output for each class, if
-        it is of this library, or made by a function that is given the shape and the number of classes of the records.
+        forgotten stays so, and the receipts stay.
 
         Parameters
         ----------
@@ -297,20 +292,15 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         maxrr.errors.DataError
-            No core can be chosen, or the network has too few outputs for the classes that there are now.
+            No core can be chosen.
         """
         with self._changing(receipts=False):
-            network, before = self.network, self._with_raw_records(self._fitted)
-            self.network = grown(network, self.core, before.records)
-            try:
-                after = fit(
-                    self, before.records.retained(), None if before.by_place else before.labels, before,
-                    folder=self._ranking(folder), progress=progress, again=True,
-                )  # fmt: skip
-                self._commit(NextState(before, after))
-            except BaseException:
-                self.network = network
-                raise
+            before = self._with_raw_records(self._fitted)
+            after = fit(
+                self, before.records.retained(), before.label_kind, before, folder=self._ranking(folder),
+                progress=progress or shown(self.verbose), again=True,
+            )  # fmt: skip
+            self._commit(NextState(before, after))
             return self
 
     def decision_function(self, X: Dataset | Inputs) -> NDArray[np.float64]:
@@ -340,9 +330,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array
-            For a Dataset the class names, as strings. For an array the labels that `fit` was given, as in `classes_`.
-            Those of a Dataset are places in its class names: compare such predictions with `test.labels`, or turn them
-            into names with ``np.array(train.class_names)[found]``. `score` takes either.
+            The class of each record, as in `classes_`: the one whose head gives the highest score. For 6 to 12 of 100
+            records `predict_proba` finds another class more probable, because it scales the scores of each head.
 
         Raises
         ------
@@ -350,14 +339,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The records have another shape, other columns or another type than those that the model was fitted on.
         """
         fitted = self._fitted  # one state from here to the end, whatever another thread does
-        best = best_heads(decisions(fitted, X))
-        classes = np.array(fitted.head_classes) if isinstance(X, Dataset) else fitted.labels[fitted.codes]
-        return np.asarray(classes[best])
+        return np.asarray(fitted.classes[best_heads(decisions(fitted, X))])
 
     def predict_proba(self, X: Dataset | Inputs) -> NDArray[np.float64]:
         """Probabilities of the classes, by Platt scaling on the retained records.
 
-        The scaling is fitted when it is first asked for after `fit` or a request.
+        The scaling is fitted when it is first asked for after `fit` or a request. It is one for each head, so that for
+        6 to 12 of 100 records the most probable class is not the one that `predict` returns: use one of the two.
 
         Parameters
         ----------
@@ -386,8 +374,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : Dataset, array, or several
             Records of the kind that the model was fitted on.
         y : array, optional
-            The true class of each record, as in `classes_` or by its name. Needed with an array; a Dataset is compared
-            by its own class names.
+            The true class of each record, as in `classes_`. Needed with an array; a Dataset has its own.
         sample_weight : array, optional
             How much each record counts; all count the same by default.
 
@@ -399,25 +386,49 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         maxrr.errors.DataError
-            There is not one label per record, or they are of another kind than the model's classes: names where these
-            are numbers, and none of them is the name of a class; or numbers where these are names.
+            There is not one label per record, or none of them is a class of the model.
         """
-        if isinstance(X, Dataset) and y is not None:
-            raise ValueError("a Dataset has its own labels: leave y out")
-        fitted = self._fitted
-        best = best_heads(decisions(fitted, X))
-        truth = np.array(X.class_names)[X.labels] if isinstance(X, Dataset) else labels_to_score(y, len(best))
-        found = called(fitted, truth, isinstance(X, Dataset))[best]
+        _, right = found_rightly(self._fitted, X, y)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return float(np.average(found == truth, weights=weights))
+        return float(np.average(right, weights=weights))
+
+    def recall(self, X: Dataset | Inputs, y: Labels | None = None) -> dict[str, float]:
+        """The share of the records of each class that are classified rightly.
+
+        Parameters
+        ----------
+        X, y : Dataset, array, or several; array, optional
+            As in `score`.
+
+        Returns
+        -------
+        dict
+            From 0 to 1, by the name of each class that has records here.
+        """
+        truth, right = found_rightly(self._fitted, X, y)
+        return {name: float(right[truth == name].mean()) for name in np.unique(truth).tolist()}
 
     # What a fitted model shows
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes that still have records, as `fit` was given them."""
-        fitted = self._fitted
-        return np.asarray(fitted.labels[fitted.codes])
+        """The classes that still have records, as `predict` returns them: for a Dataset names, else as in `y`."""
+        return self._fitted.classes.copy()
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many numbers a record has."""
+        records = self._fitted.records
+        shapes = [shape for _, shape in fields_of(records.dtype).values()] or [records.shape]
+        return sum(map(math.prod, shapes))
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The names of the columns, in their order. Absent where the records have none."""
+        columns = self._fitted.records.columns
+        if columns is None:
+            raise AttributeError("the records have no column names")
+        return np.array(columns, dtype=object)
 
     @property
     def heads_(self) -> LinearSVM:
@@ -434,18 +445,6 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def core_(self) -> Choice:
         """A copy of which retained records are core, and what choosing them depended on."""
         return copy.deepcopy(self._fitted.choice)
-
-    def influential_ids(self) -> NDArray[Any]:
-        """The ids of the influential records.
-
-        Returns
-        -------
-        array
-            The ids, sorted. (`heads_` counts rows in an order of its own, which cannot be used to index your records.)
-        """
-        with self._lock:  # a request overwrites the ids of what it forgets
-            fitted = self._fitted
-            return np.sort(fitted.records.ids[fitted.heads.support_])
 
     @property
     def model_hash_(self) -> str:
@@ -558,15 +557,15 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Forgetting
 
     def plan(
-        self, ids: Ids | None = None, *, subjects: Ids | None = None, inputs: Inputs | None = None,
-        label: int | str | None = None, add: Dataset | None = None, core_policy: str | Technique = REFUSE,
-        allow_copies: str | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None, receipt: Receipt | int | None = None,
+        inputs: Inputs | None = None, label: int | str | None = None, add: Dataset | None = None,
+        core_policy: str | Technique = REFUSE, allow_copies: str | None = None,
     ) -> Plan:  # fmt: skip
         """What a request would do, to which guarantee, at what cost. Changes nothing.
 
         Parameters
         ----------
-        ids, subjects : int, str or array, optional
+        ids, subjects, receipt : int, str or array, optional; Receipt or int, optional
             What to forget, as in `unlearn`.
         inputs, label : array, int or str, optional
             What the one record that `ids` names should be, as in `replace`.
@@ -595,15 +594,15 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock:
             if add is not None:
-                if any(given is not None for given in (ids, subjects, inputs, label)):
+                if any(given is not None for given in (ids, subjects, receipt, inputs, label)):
                     raise ValueError("add names records to learn: leave out what to forget or replace")
-                request = look_up_for_adding(self._fitted, add, allow_copies)
+                request = request_to_add(self._fitted, add, allow_copies)
             elif inputs is not None:
-                if subjects is not None or not isinstance(ids, int | str | np.integer):
+                if not isinstance(ids, int | str | np.integer):
                     raise ValueError("inputs are what one record should be: name it by its id")
-                request = look_up_for_replacing(self._fitted, ids, inputs, label, core_policy, allow_copies)
+                request = request_to_replace(self._fitted, ids, inputs, label, core_policy, allow_copies)
             else:
-                request = look_up(self._fitted, ids, subjects, core_policy)
+                request = request_to_forget(self._fitted, ids, subjects, core_policy, self._receipt(receipt))
             return make_plan(self._fitted, request)
 
     def execute(
@@ -637,11 +636,12 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._changing(source=source):
             check_current(self._fitted, plan)
             before = self._ready_for(plan)
-            return execute(before, plan, self._commit, progress, engine=self.engine, source=source)
+            shows = progress or shown(self.verbose)
+            return execute(before, plan, self._commit, shows, engine=self.engine, source=source)
 
     def unlearn(
-        self, ids: Ids | None = None, *, subjects: Ids | None = None, core_policy: str | Technique = REFUSE,
-        progress: Progress | None = None,
+        self, ids: Ids | None = None, *, subjects: Ids | None = None, receipt: Receipt | int | None = None,
+        core_policy: str | Technique = REFUSE, progress: Progress | None = None,
     ) -> Receipt:  # fmt: skip
         """Forget records, by their ids or all records of some subjects.
 
@@ -651,9 +651,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         ids : int, str or array, optional
-            The ids of the records to forget. Give either these or `subjects`.
+            The ids of the records to forget. An integer and its text are the same id.
         subjects : int, str or array, optional
             The people whose records to forget, by subject id.
+        receipt : Receipt or int, optional
+            An earlier receipt, whose records should leave the extractor as well: with `core_policy="retrain"` an
+            approximate answer becomes exact. The model of a workspace takes the number of the receipt, too. Give one of
+            these three.
         core_policy : {"refuse", "retrain", "keep-extractor"} or function
             What to do if some of the records are core. "refuse", the default, raises `maxrr.errors.Refused`, which
             carries a plan for each of the next two. "retrain" trains the extractor again without them (exact).
@@ -670,7 +674,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            Neither or both of `ids` and `subjects` are given, or a policy that does not exist.
+            Not one of `ids`, `subjects` and `receipt` is given, or a policy that does not exist.
         maxrr.errors.NotHere
             The model neither has nor had a record with one of the ids, or has none about one of the subjects.
         maxrr.errors.Refused
@@ -679,8 +683,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved without the records.
         """
         with self._changing():
-            plan = make_plan(self._fitted, look_up(self._fitted, ids, subjects, core_policy))
-            return execute(self._ready_for(plan), plan, self._commit, progress, engine=self.engine)
+            request = request_to_forget(self._fitted, ids, subjects, core_policy, self._receipt(receipt))
+            plan, shows = make_plan(self._fitted, request), progress or shown(self.verbose)
+            return execute(self._ready_for(plan), plan, self._commit, shows, engine=self.engine)
 
     def _unlearn_together(
         self, requests: Iterable[NamedRecords], core_policy: str | Technique, progress: Progress | None
@@ -691,7 +696,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             receipts: Iterator[Receipt] = iter(())
             if group.plan is not None:
                 before = self._ready_for(group.plan)
-                done = execute_together(before, group.plan, group.members, self._commit, progress, self.engine)
+                shows = progress or shown(self.verbose)
+                done = execute_together(before, group.plan, group.members, self._commit, shows, self.engine)
                 receipts = iter(done)
             return [next(receipts) if refused is None else refused for refused in group.refusals]
 
@@ -740,9 +746,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A head cannot be solved.
         """
         with self._changing():
-            request = look_up_for_replacing(self._fitted, id, inputs, label, core_policy, allow_copies)
-            plan = make_plan(self._fitted, request)
-            return execute(self._ready_for(plan), plan, self._commit, progress, engine=self.engine)
+            request = request_to_replace(self._fitted, id, inputs, label, core_policy, allow_copies)
+            plan, shows = make_plan(self._fitted, request), progress or shown(self.verbose)
+            return execute(self._ready_for(plan), plan, self._commit, shows, engine=self.engine)
 
     def add(
         self, X: Dataset | Inputs, y: Labels | None = None, ids: Ids | None = None, subjects: Ids | None = None, *,
@@ -760,8 +766,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : Dataset or array
             The new records, of the shape and columns of those that the model has.
         y : array, optional
-            The class of each record, as in `classes_`, or by its name. Needed with an array. A new class gets a head;
-            the extractor was not trained on it.
+            The class of each record, as in `classes_`. Needed with an array.
         ids : array, optional
             One id per record, which no other record has or had. Needed with an array.
         subjects : array, optional
@@ -783,15 +788,18 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         maxrr.errors.DataError
-            The records are not of the kind that the model has, it has or has forgotten one of the ids, or one has the
-            values of a forgotten record without `allow_copies`.
+            The records are not of the kind that the model has, or of a class that is new to it; it has or has
+            forgotten one of the ids; or one has the values of a forgotten record without `allow_copies`.
         maxrr.svm.ConvergenceError
             A head cannot be solved.
         """
         with self._changing(source=source):
-            given = to_add(self._fitted, X, y, ids, subjects, sample_weight)
-            plan = make_plan(self._fitted, look_up_for_adding(self._fitted, given, allow_copies))
-            return execute(self._fitted, plan, self._commit, progress, engine=self.engine, source=source)
+            if not isinstance(X, Dataset) and ids is None:
+                raise ValueError("new records need ids of their own, which no other record has: give ids=…")
+            given, _ = as_dataset(X, y, ids, subjects, sample_weight)
+            plan = make_plan(self._fitted, request_to_add(self._fitted, given, allow_copies))
+            shows = progress or shown(self.verbose)
+            return execute(self._fitted, plan, self._commit, shows, engine=self.engine, source=source)
 
     # Who holds the model
 
@@ -813,6 +821,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "numbers of others: use the model of the workspace. Nothing was changed"
                 )
             yield
+
+    def _receipt(self, given: Receipt | int | None) -> Receipt | None:
+        """A receipt, which whoever holds the model finds by its number."""
+        if given is None or isinstance(given, Receipt):
+            return given
+        if self._keeper is None:
+            raise ValueError("only the model of a workspace keeps its receipts: give the receipt itself")
+        return self._keeper.receipt(given)
 
     def _ready_for(self, plan: Plan) -> Fitted:
         """The present state, with the raw records if the plan makes another extractor."""

@@ -14,7 +14,7 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.effects import NO_CORE, CoreAfter, Effect
 from maxrr.unlearning.reasons import why, why_not
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import Fitted, with_classes
+from maxrr.unlearning.state import Fitted
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,6 @@ class Plan(Shown):
 
 def make_plan(fitted: Fitted, request: Request) -> Plan:
     """Decide what will be done about a request that was looked up in this state."""
-    fitted = with_classes(fitted, request.classes)
     return planned(fitted, request, Effect.of(fitted, request))
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxrr.plain_text import count
 from maxrr.unlearning.actions import KEEP, RETRAIN, Action, Guarantee
 from maxrr.unlearning.effects import CoreAfter, Effect
 from maxrr.unlearning.requests import Request
@@ -14,92 +15,59 @@ def why(
     action: Action, guarantee: Guarantee, request: Request, effect: Effect, fitted: Fitted, then: CoreAfter
 ) -> str:  # fmt: skip
     """The reason in words."""
-    core, left = len(request.core_rows), request.left_in_extractor
-    if request.adds:
-        return why_adding(request, fitted)
+    core = len(request.core_rows)
+    stays = "" if fitted.blueprint.embeddings else ", and the extractor stays as it is"
+    seen = f"{of_the_records(core)} core" if core else kept_of(request.left_in_extractor)
+    if request.adds and request.added is not None:
+        records = count(len(request.added), "record is", "records are")
+        return f"{records} added: the heads become those that a fit on all records gives{stays}"
     if action is Action.nothing:
-        return why_nothing(left, request, fitted)
+        return why_nothing(request, fitted)
     if action is Action.retrain:
-        by_seed = "the recorded seed" if len(then.shards) == 1 else "the recorded seeds"
-        said = f"{why_retrained(core, left, fitted, then)}, with {by_seed}, and the heads are fitted anew"
+        seeds = "seed" if len(then.shards) == 1 else "seeds"
+        trained = f"{trained_again(fitted, then)}, with the recorded {seeds}"
+        said = f"{seen}: {trained}, and the heads are fitted anew"
     elif guarantee is Guarantee.untouched:
         said = "no requested record is core or influential: the model stays as it is, and the records are erased"
     elif guarantee is Guarantee.refit:
-        said = f"{influential(effect)}: the heads are those that a fit on the retained records gives"
-        said += extractor_stays(fitted)
+        shaping = f"{of_the_records(effect.influential)} influential, none is core"
+        which = shaping if effect.influential else "none of the records is core or influential"
+        said = f"{which}: the heads are those that a fit on the retained records gives{stays}"
     else:
-        said = what_stays(action, core, left)
+        technique = action is Action.technique
+        does = "the caller's technique makes another extractor" if technique else "the extractor keeps what it learned"
+        said = f"{seen}: {does}" if core else seen
+        said += ", and the heads are fitted without the records"
         said += "; that is not the same as training without them, so an audit is due"
     return said if request.added is None else said + shaped(action, request, fitted)
 
 
-def why_adding(request: Request, fitted: Fitted) -> str:
-    """What records do that are added."""
-    assert request.added is not None
-    records, seen = len(request.added), fitted.records.labels[fitted.core]
-    elsewhere = fitted.blueprint.frozen or fitted.left_in_extractor  # it saw records that are not here
-    classes = 0 if elsewhere else len(np.setdiff1d(request.added.labels, seen))
-    said = f"{records:,} {'record is' if records == 1 else 'records are'} added: the heads become those that a fit on "
-    said += f"all records gives{extractor_stays(fitted)}"
-    if classes:
-        said += f"; it knows no record of {classes} {'class' if classes == 1 else 'classes'} of these"
-    return said
-
-
-def extractor_stays(fitted: Fitted) -> str:
-    """That nothing happens to the extractor; nothing where the records are embeddings and there is none."""
-    return "" if fitted.blueprint.embeddings else ", and the extractor stays as it is"
-
-
-def why_nothing(left: int, request: Request, fitted: Fitted) -> str:
+def why_nothing(request: Request, fitted: Fitted) -> str:
     """Why there is nothing to do, by which receipts, and what stays in the model all the same."""
     gone = [fitted.people.get(hmac.hex()) for hmac in request.forgotten_before]
     numbers = sorted({then.number for then in gone if then is not None and then.number})
     by = f" by receipt {', '.join(map(str, numbers))}" if numbers else ""
     said = f"every requested record is forgotten already{by}: nothing is left to do"
-    if left:
-        said += f" under this policy, but the extractor keeps what it learned from {left:,} of them"
+    if request.left_in_extractor:
+        said += f" under this policy, but {kept_of(request.left_in_extractor)}"
     return said
 
 
-def why_retrained(core: int, left: int, fitted: Fitted, then: CoreAfter) -> str:
-    """Which of the records are in the extractor, so that it is trained again; or which of several are."""
-    count = fitted.blueprint.sharding.count
-    if count > 1:
-        some = len(then.shards)
-        said = of_the_records(core) + " core" if core else kept_of(left)
-        said += f": {some:,} of {count:,} extractors {'is' if some == 1 else 'are'} trained again without the records"
-        bare = len(then.untrained)
-        if bare:
-            keep = "1 of them keeps its" if bare == 1 else f"{bare:,} of them keep their"
-            said += f" ({keep} first weights: no records of two classes are left to train on)"
-        return said
-    if core:
-        return f"{of_the_records(core)} core: the extractor is trained again without the records"
-    return f"{kept_of(left)}: it is trained again without the records"
-
-
-def influential(effect: Effect) -> str:
-    """How many of the records are influential, where none is core."""
-    if not effect.influential:
-        return "none of the records is core or influential"
-    return f"{of_the_records(effect.influential)} influential, none is core"
-
-
-def what_stays(action: Action, core: int, left: int) -> str:
-    """What an answer that is not exact leaves in the model."""
-    if action is Action.technique:
-        said = f"{of_the_records(core)} core: the caller's technique makes another extractor"
-    elif core:
-        said = f"{of_the_records(core)} core: the extractor keeps what it learned from {'it' if core == 1 else 'them'}"
-    else:
-        said = kept_of(left)
-    return f"{said}, and the heads are fitted without the records"
+def trained_again(fitted: Fitted, then: CoreAfter) -> str:
+    """Which extractors are trained again, and which of them have nothing to be trained on."""
+    shards, some = fitted.blueprint.sharding.count, len(then.shards)
+    if shards == 1:
+        return "the extractor is trained again without the records"
+    said = f"{some:,} of {shards:,} extractors {'is' if some == 1 else 'are'} trained again without the records"
+    if bare := len(then.untrained):
+        keep = count(bare, "of them keeps its", "of them keep their")
+        said += f" ({keep} first weights: no records of two classes are left to train on)"
+    return said
 
 
 def kept_of(left: int) -> str:
     """That forgotten records are still in the extractor."""
-    records = "1 record that is" if left == 1 else f"{left:,} records that are"
+    records = count(left, "record that is", "records that are")
     return f"the extractor keeps what it learned from {records} forgotten already"
 
 
@@ -112,13 +80,13 @@ def shaped(action: Action, request: Request, fitted: Fitted) -> str:
     return "; the new record shapes the heads, and the extractor not before the next fit"
 
 
-def of_the_records(count: int) -> str:
+def of_the_records(number: int) -> str:
     """How many, as a sentence begins.
 
     >>> of_the_records(1), of_the_records(2)
     ('1 of the records is', '2 of the records are')
     """
-    return f"{count:,} of the records {'is' if count == 1 else 'are'}"
+    return count(number, "of the records is", "of the records are")
 
 
 # Why not
@@ -151,20 +119,4 @@ def why_not(
         return (
             "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
         ), []
-    if action is Action.retrain and (missing := too_few_outputs(fitted, then)):
-        return missing, [replace(request, core_policy=KEEP)]
     return None
-
-
-def too_few_outputs(fitted: Fitted, then: CoreAfter) -> str:
-    """That the network cannot be trained on a class that is new to the core; nothing where it can."""
-    if not len(np.setdiff1d(then.labels, fitted.records.labels[fitted.core])):
-        return ""
-    classes = max(len(np.unique(then.labels[then.shard == shard])) for shard in then.shards)
-    outputs = fitted.blueprint.for_classes(classes).outputs
-    if outputs >= classes:
-        return ""
-    return (
-        f"the core would have {classes} classes, one of them new to it, and the network has {outputs} outputs: fit "
-        "again with a network that has one for each class"
-    )

@@ -12,32 +12,34 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import ROUND_CEILING, Context
-from typing import Any
+from typing import Annotated, Any
 
 from maxrr import plain_text
 from maxrr.evidence.exact_text import text_of
 from maxrr.files import from_plain, parse_json
+from maxrr.files.strict_json import Constraint, Count, Digest, PositiveFloat, PositiveInt
 from maxrr.plain_text import Shown, count
 from maxrr.svm import Certificate
-from maxrr.unlearning.actions import Guarantee
+from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, TECHNIQUE, Guarantee
 
 VERSION = 7
 LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of the records
-OPTIONAL = (  # fields that a text has only where there is something to say; they come after `version`
-    "group",
-    "added",
-    "subject_tombstones",
-    "class_weights",
-    "weighted_records",
-    "losses",
-    "ticket",
-    "received",
-    "due",
-)
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 RETRAINED = "retrained from scratch without the records"  # what is claimed where a caller's own function trains
 FUNCTION = "function"  # where a recipe names one
+
+
+def is_moment(text: str) -> bool:
+    """Whether a text is a time in a known zone."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+Previous = Annotated[str, Constraint("empty, or 64 hexadecimal digits", re.compile("([0-9a-f]{64})?").fullmatch)]
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,9 @@ class HeadCertificate:
         The decision value of every record that it was fitted on is within this of the exact one: a power of ten.
     """
 
-    class_hmac: str
+    class_hmac: Digest
     decided: bool
-    error: float
+    error: Annotated[float, Constraint("0 or more", lambda error: error >= 0.0)]
 
     @classmethod
     def of(cls, class_hmac: str, certificate: Certificate) -> HeadCertificate:
@@ -266,8 +268,8 @@ class Receipt(Shown):
         When that ticket was received, and by when it is to be answered, as the operator says: dates, as in ISO 8601.
     """
 
-    number: int
-    previous: str
+    number: PositiveInt
+    previous: Previous
     guarantee: str
     reason: str
     bytes_claim: str
@@ -276,34 +278,34 @@ class Receipt(Shown):
     conditions: list[str]
     core_depended_on: str
     core_details: dict[str, Any]
-    core_policy: str
-    requested: int
-    core: int
-    influential: int
-    free: int
-    already_forgotten: int
-    duplicates_left: int
-    core_left_in_extractor: int
-    tombstones: list[str]
-    core_tombstones: list[str]
-    earlier_tombstones: list[str]
-    records_before: int
-    records_after: int
-    commitment_before: str
-    commitment_after: str
-    model_before: str
-    model_after: str
+    core_policy: Annotated[str, Constraint("a policy", (REFUSE, RETRAIN, KEEP, TECHNIQUE).__contains__)]
+    requested: Count
+    core: Count
+    influential: Count
+    free: Count
+    already_forgotten: Count
+    duplicates_left: Count
+    core_left_in_extractor: Count
+    tombstones: list[Digest]
+    core_tombstones: list[Digest]
+    earlier_tombstones: list[Digest]
+    records_before: Count
+    records_after: Count
+    commitment_before: Digest
+    commitment_after: Digest
+    model_before: Digest
+    model_after: Digest
     heads: list[HeadCertificate]
     seed: int
     recipe: dict[str, Any]
     C: float
     environment: dict[str, Any]
-    time: str
-    seconds: float
+    time: Annotated[str, Constraint("a moment, as in ISO 8601", is_moment)]
+    seconds: Annotated[float, Constraint("0 or more", lambda seconds: seconds >= 0.0)]
     version: int = VERSION
-    added: int | None = None
-    subject_tombstones: list[str] | None = None
-    class_weights: dict[str, float] | None = None
+    added: PositiveInt | None = None
+    subject_tombstones: Annotated[list[Digest], Constraint("somebody", len)] | None = None
+    class_weights: dict[Digest, PositiveFloat] | None = None
     weighted_records: bool | None = None
     losses: list[Loss] | None = None
     group: list[int] | None = None
@@ -399,10 +401,7 @@ class Receipt(Shown):
             said = parse_json(text)
             if isinstance(said, dict) and said.get("version") != VERSION:
                 raise ValueError(f"it is of version {said.get('version')!r:.20}, and {VERSION} is known")
-            receipt = from_plain(cls, said)
-            if any(said.get(name, "") is None for name in OPTIONAL):
-                raise ValueError("null is never said")
-            return receipt
+            return from_plain(cls, said)
         except ValueError as error:
             raise ValueError(f"this is not a receipt that can be read: {error}") from error
 
@@ -445,8 +444,11 @@ def in_words(receipt: Receipt) -> list[str]:
     if receipt.subject_tombstones:
         people = len(receipt.subject_tombstones)
         sentences.append(f"No record is left about {'1 person' if people == 1 else f'{people:,} people'}.")
-    if counted := weighed(len(receipt.class_weights or {}), bool(receipt.weighted_records)):
-        sentences.append(f"In the heads {counted}.")
+    if receipt.class_weights:
+        classes = count(len(receipt.class_weights), "class has", "classes have")
+        sentences.append(f"In the heads {classes} a weight.")
+    if receipt.weighted_records:
+        sentences.append("In the heads every record has a weight of its own.")
     if receipt.duplicates_left:
         sentences.append(f"{count(receipt.duplicates_left, 'exact duplicate')} under other ids stay in the data.")
     if receipt.ticket:
@@ -456,17 +458,6 @@ def in_words(receipt: Receipt) -> list[str]:
     if due := receipt.audit_due:
         sentences.append(due)
     return sentences
-
-
-def weighed(classes: int, records: bool) -> str:
-    """That not all records count the same in the heads; nothing where they do.
-
-    >>> weighed(1, False), weighed(2, True)
-    ('the records of 1 class have a weight', 'the records of 2 classes have a weight, and every record its own')
-    """
-    of_classes = f"the records of {count(classes, 'class', 'classes')} have a weight" if classes else ""
-    own = "every record its own" if classes else "every record has a weight of its own"
-    return ", and ".join(filter(None, [of_classes, own if records else ""]))
 
 
 def claim(receipt: Receipt) -> str:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.checks import check_identifiers, check_text
+from maxrr.data.checks import check_identifiers
 from maxrr.data.fields import described
-from maxrr.data.labels import as_identifiers, class_name
+from maxrr.data.labels import class_name
 from maxrr.data.tables import in_order_of
-from maxrr.errors import DataError, NoSubjects, UnknownClass
-from maxrr.unlearning.classes import without_name
+from maxrr.errors import NoSubjects, UnknownClass
+from maxrr.unlearning.records import of_kind
 from maxrr.unlearning.state import Fitted
 
 
@@ -31,8 +31,6 @@ class RecordKind:
         The names of the columns, in a table; None where they are not known.
     class_names : tuple of str
         The names of all classes, those without records included.
-    labels : tuple
-        What the model calls these classes, in the same order: `predict` returns them for an array.
     present : tuple of int
         Which classes have records, as places in `class_names`.
     text_ids : bool
@@ -45,7 +43,6 @@ class RecordKind:
     dtype: np.dtype[Any]
     columns: tuple[str, ...] | None = None
     class_names: tuple[str, ...] = ()
-    labels: tuple[Any, ...] = ()
     present: tuple[int, ...] = ()
     text_ids: bool = False
     text_subjects: bool | None = None
@@ -55,9 +52,8 @@ class RecordKind:
         """The kind of records that a model was fitted on."""
         records = fitted.records
         return cls(
-            records.shape, records.dtype, records.columns, records.class_names, tuple(fitted.labels),
-            tuple(records.present.tolist()), records.ids.dtype.kind == "U",
-            None if records.subjects is None else records.subjects.dtype.kind == "U",
+            records.shape, records.dtype, records.columns, records.class_names, tuple(records.present.tolist()),
+            records.text_ids, records.text_subjects,
         )  # fmt: skip
 
     def __str__(self) -> str:
@@ -76,14 +72,10 @@ class RecordKind:
         Returns
         -------
         array
-            The ids: integers where the workspace has integers, otherwise the texts.
-
-        Raises
-        ------
-        maxrr.errors.DataError
-            A text cannot be an id of this workspace. Where ids are integers, '007' is none: it is not guessed to be 7.
+            The ids: integers where the workspace has integers and every text is one; otherwise the texts. '007' is not
+            guessed to be 7.
         """
-        return ids_of(texts, "record ids", as_texts=self.text_ids)
+        return of_kind(check_identifiers(list(texts), "record ids"), text=self.text_ids)
 
     def subjects(self, texts: Sequence[str]) -> NDArray[Any]:
         """Subject ids from texts.
@@ -96,42 +88,16 @@ class RecordKind:
         Returns
         -------
         array
-            The subject ids: integers where the workspace has integers, otherwise the texts.
+            The subject ids: integers where the workspace has integers and every text is one; otherwise the texts.
 
         Raises
         ------
         maxrr.errors.DataError
-            The records have no subject ids, or a text cannot be one of them.
+            The records have no subject ids.
         """
         if self.text_subjects is None:
             raise NoSubjects("the records of this workspace do not say whom they are about")
-        return ids_of(texts, "subject ids", as_texts=self.text_subjects)
-
-    def label(self, name: str) -> Any:
-        """What the model calls a class.
-
-        Parameters
-        ----------
-        name : str
-            One of `class_names`.
-
-        Returns
-        -------
-        object
-            The label of that class, one of `labels`.
-
-        Raises
-        ------
-        maxrr.errors.DataError
-            There is no such class, or it was forgotten with its last record.
-        """
-        known = {
-            each: place for place, each in enumerate(self.class_names)
-            if place in self.present or each != without_name(place)
-        }  # fmt: skip
-        if name not in known:
-            raise UnknownClass(f"there is no class {name!r}; the classes are {', '.join(known)}")
-        return self.labels[known[name]]
+        return of_kind(check_identifiers(list(texts), "subject ids"), text=self.text_subjects)
 
     def conform(self, records: Dataset) -> Dataset:
         """The same records, with ids and subjects of the kind, and columns in the order, that the workspace has.
@@ -151,19 +117,18 @@ class RecordKind:
         Dataset
             The records themselves, where nothing has to change.
         """
-        changes: dict[str, Any] = {}
-        ids, subjects = of_kind(records.ids, self.text_ids), of_kind(records.subjects, self.text_subjects)
-        if ids is not records.ids:
-            changes["ids"] = ids
-        if subjects is not records.subjects:
-            changes["subjects"] = subjects
+        ids, subjects = of_kind(records.ids, text=self.text_ids), records.subjects
+        if subjects is not None and self.text_subjects is not None:
+            subjects = of_kind(subjects, text=self.text_subjects)
         known = {class_name(name): name for name in self.class_names}
         names = tuple(
             name if name in self.class_names else known.get(class_name(name), name) for name in records.class_names
         )  # fmt: skip
-        if names != records.class_names and len(set(names)) == len(names):
-            changes["class_names"] = names
-        return in_order_of(self.columns, replace(records, **changes) if changes else records)
+        if len(set(names)) < len(names):
+            names = records.class_names
+        if ids is not records.ids or subjects is not records.subjects or names != records.class_names:
+            records = replace(records, ids=ids, subjects=subjects, class_names=names)
+        return in_order_of(self.columns, records)
 
     def join(self, parts: Sequence[Dataset]) -> Dataset:
         """`conform` the records of several sources, and put them together. Where two have an id, the first counts.
@@ -228,21 +193,3 @@ class RecordKind:
             raise UnknownClass(f"{records.name}: class {unknown[0]} is none of the workspace's: {', '.join(classes)}")
         labels = np.array([classes[name] for name in records.class_names])[records.labels]
         return self.conform(replace(records, labels=labels, class_names=self.class_names))
-
-
-def of_kind(ids: NDArray[Any] | None, as_texts: bool | None) -> NDArray[Any] | None:
-    """Ids as texts or as integers; texts that are not all integers stay texts."""
-    if ids is None or as_texts is None or (ids.dtype.kind == "U") == as_texts:
-        return ids
-    return ids.astype(np.str_) if as_texts else as_identifiers(ids.tolist())
-
-
-def ids_of(texts: Sequence[str], what: str, *, as_texts: bool) -> NDArray[Any]:
-    """Ids from texts: no record is forgotten by a guess."""
-    if as_texts:
-        return check_identifiers(list(texts), what)
-    for text in texts:
-        check_text(text, what)
-        if as_identifiers([text]).dtype.kind != "i":
-            raise DataError(f"{text!r} cannot be one of the {what} of this workspace, which are integers")
-    return as_identifiers(list(texts))

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from maxrr.data import Dataset
 from maxrr.data.arrays import take
 from maxrr.data.hashes import content_hash, framed, identifier_bytes
-from maxrr.errors import NoSubjects, OtherRecords, RecordsMissing
+from maxrr.data.labels import as_identifiers
+from maxrr.errors import NoSubjects, OtherRecords, RecordsMissing, UnknownClass
 from maxrr.once import once
-from maxrr.svm.problem import changed, cleared
-from maxrr.unlearning.classes import Classes, without_name
+from maxrr.plain_text import first_few
+from maxrr.svm.problem import cleared
 from maxrr.unlearning.tombstones import content_hashes
 
 Ids = NDArray[Any]
@@ -56,13 +57,19 @@ class HeldRecords:
     class_names: tuple[str, ...]
     hashes: Digests  # (n, 32), of the whole record
     contents: Digests  # (n, 32), of its values alone
-    there: Bools  # who is still there
+    alive: Bools  # who is still there
     columns: tuple[str, ...] | None = None  # what the numbers of a record are called, in a table
     weights: NDArray[np.float64] | None = None  # how much each counts for the heads; None where all count the same
     indexes: Indexes = field(init=False)  # shared by all states of the same rows
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "indexes", Indexes(self.there))
+        object.__setattr__(self, "indexes", Indexes(self.alive))
+
+    def _with(self, **changes: Any) -> "HeldRecords":
+        """Return the same rows with something else, which the indexes do not depend on."""
+        found = replace(self, **changes)
+        object.__setattr__(found, "indexes", self.indexes)
+        return found
 
     @classmethod
     def of(cls, dataset: Dataset, *, copy: bool = True) -> "HeldRecords":
@@ -80,14 +87,19 @@ class HeldRecords:
         )  # fmt: skip
 
     @property
-    def alive(self) -> Bools:
-        """Which rows are of records that are there."""
-        return self.there
+    def text_ids(self) -> bool:
+        """Whether ids are texts; otherwise they are integers."""
+        return self.ids.dtype.kind == "U"
+
+    @property
+    def text_subjects(self) -> bool | None:
+        """Whether subject ids are texts; None where there are none."""
+        return None if self.subjects is None else self.subjects.dtype.kind == "U"
 
     @property
     def count(self) -> int:
         """How many records are there."""
-        return int(np.count_nonzero(self.there))
+        return int(np.count_nonzero(self.alive))
 
     @once
     def _living_order(self) -> Ints:
@@ -121,18 +133,16 @@ class HeldRecords:
 
     def _rows_with(self, name: str, keys: list[Any]) -> Ints:
         """The rows of records that are there and hold one of these, sorted."""
-        index, there = self._index(name), self.there
-        return np.array(sorted(row for key in keys for row in index.get(key, ()) if there[row]), dtype=np.int64)
+        index = self._index(name)
+        rows = (row for key in keys for row in index.get(key, ()) if self.alive[row])
+        return np.array(sorted(rows), dtype=np.int64)
 
     def rows(self, ids: Ids) -> Ints:
         """Where the records with these ids stand, −1 for those that are not here."""
-        found = np.full(len(ids), -1, dtype=np.int64)
-        if ids.dtype.kind != self.ids.dtype.kind:
-            return found
-        index, there = self._index(IDS), self.there
+        found, index = np.full(len(ids), -1, dtype=np.int64), self._index(IDS)
         for place, id_ in enumerate(ids.tolist()):
             for row in index.get(id_, ()):
-                if there[row]:
+                if self.alive[row]:
                     found[place] = row
         return found
 
@@ -140,8 +150,6 @@ class HeldRecords:
         """The rows of all records about these people."""
         if self.subjects is None:
             raise NoSubjects("the records do not say whom they are about: they have no subject ids")
-        if subjects.dtype.kind != self.subjects.dtype.kind:
-            return np.empty(0, dtype=np.int64)
         return self._rows_with(SUBJECTS, np.unique(subjects).tolist())
 
     def people_without(self, rows: Ints) -> list[Any]:
@@ -204,52 +212,32 @@ class HeldRecords:
 
     def without(self, rows: Ints) -> "HeldRecords":
         """The same without these. `erase` overwrites them, for this one too, once the result is taken over."""
-        lighter = changed(self, there=cleared(self.there, rows))
+        lighter = self._with(alive=cleared(self.alive, rows))
         lighter.__dict__["counts"] = self.counts_without(rows)
         return lighter
 
-    def without_records(self) -> "HeldRecords":
+    def without_inputs(self) -> "HeldRecords":
         """The same without the raw records, as a disk holds it."""
         bare = self._with(inputs=None)
         for name in {"_living_order", "counts", "present", "content_hash"} & self.__dict__.keys():
             bare.__dict__[name] = self.__dict__[name]  # found already, and the same
         return bare
 
-    def _with(self, **changes: Any) -> "HeldRecords":
-        """The same rows with something else, which the indexes do not depend on."""
-        return changed(self, **changes)
-
     def without_names(self, gone: Ints) -> "HeldRecords":
         """The same without the names of classes that have no records left: they may be those of people."""
         names = [without_name(label) if label in gone else name for label, name in enumerate(self.class_names)]
         return self._with(class_names=tuple(names))
 
-    def with_classes(self, classes: Classes) -> "HeldRecords":
-        """The same with more classes, and with other numbers for those that it has."""
-        labels = classes.number_of[self.labels] if classes.renumbered else self.labels
-        return self._with(labels=labels, class_names=classes.names)
-
     def with_added(self, more: "HeldRecords") -> "HeldRecords":
         """The same with more records, which get the rows after the last."""
-        subjects = None
-        if self.subjects is not None and more.subjects is not None:
-            subjects = np.concatenate([self.subjects, more.subjects])
-        inputs = None
-        if self.inputs is not None and more.inputs is not None:
-            inputs = np.concatenate([self.inputs, more.inputs])
-        weights = None
-        if self.weights is not None and more.weights is not None:
-            weights = np.concatenate([self.weights, more.weights])
-        there = np.concatenate([self.there, more.there])
-        found = HeldRecords(
-            inputs, self.dtype, self.shape, np.concatenate([self.labels, more.labels]),
-            np.concatenate([self.ids, more.ids]), subjects, self.class_names,
-            np.concatenate([self.hashes, more.hashes]), np.concatenate([self.contents, more.contents]),
-            there, self.columns, weights,
-        )  # fmt: skip
+        names = ("inputs", "labels", "ids", "subjects", "hashes", "contents", "alive", "weights")
+        ours = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        longer: dict[str, Any] = {name: np.concatenate([part, getattr(more, name)]) for name, part in ours.items()}
+        found = replace(self, **longer)
+        found.indexes.owed.update(self.indexes.owed)
         new = np.arange(len(self.ids), len(found.ids))
-        made = {name: with_rows(index, found._keys(name, new), new) for name, index in self.indexes.made.items()}
-        object.__setattr__(found, "indexes", Indexes(there, set(self.indexes.owed), made))
+        for name, index in self.indexes.made.items():
+            found.indexes.made[name] = with_rows(index, found._keys(name, new), new)
         return found
 
     def with_records(self, dataset: Dataset) -> "HeldRecords":
@@ -276,11 +264,14 @@ class HeldRecords:
         return self._with(inputs=inputs)
 
     def numbered_alike(self, dataset: Dataset) -> Dataset:
-        """The same records with the classes of these, if they have no others, whichever order those stood in."""
+        """Number the classes of records as these have them, whichever order those stood in; refuse other classes."""
         number = {self.class_names[label]: label for label in self.present.tolist()}
-        used = {dataset.class_names[label] for label in np.unique(dataset.labels).tolist()}
-        if not used <= number.keys():
-            return dataset
+        used = [dataset.class_names[label] for label in np.unique(dataset.labels).tolist()]
+        if new := [name for name in used if name not in number]:
+            raise UnknownClass(
+                f"the model has no records of class {new[0]!r}, but of {first_few(list(number))}: bring records of "
+                "these, or fit again on the old and the new ones together"
+            )
         numbers = np.array([number.get(name, -1) for name in dataset.class_names], dtype=np.int64)
         return replace(dataset, labels=numbers[dataset.labels], class_names=self.class_names)
 
@@ -290,7 +281,7 @@ class HeldRecords:
 
     def gone(self) -> Ints:
         """The rows of records that are gone and not erased yet, sorted."""
-        return np.array(sorted(row for row in self.indexes.owed if not self.there[row]), dtype=np.int64)
+        return np.array(sorted(row for row in self.indexes.owed if not self.alive[row]), dtype=np.int64)
 
     def erase(self) -> None:
         """Overwrite everything that is left of these."""
@@ -310,6 +301,18 @@ class HeldRecords:
             if ids is not None:
                 ids[gone] = "" if ids.dtype.kind == "U" else 0
         self.indexes.owed.clear()  # those that are there still were of a request that failed
+
+
+def of_kind(ids: Ids, *, text: bool) -> Ids:
+    """Return ids as texts, or as integers; texts that are not all integers stay texts: no id is guessed."""
+    if (ids.dtype.kind == "U") == text:
+        return ids
+    return ids.astype(np.str_) if text else as_identifiers(ids.tolist())
+
+
+def without_name(number: int) -> str:
+    """Return what a class is called whose name is forgotten with its last record."""
+    return f"(forgotten class {number})"
 
 
 def with_rows(index: Index, keys: list[Any], rows: Ints) -> Index:

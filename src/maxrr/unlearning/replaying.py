@@ -43,7 +43,7 @@ from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.extractors import kept, stored_extractor, weights_of
 from maxrr.unlearning.model import MaxRR
 from maxrr.unlearning.receipts import Receipt, lasting, rounded_up
-from maxrr.unlearning.tombstones import FORGOTTEN, id_hmac
+from maxrr.unlearning.tombstones import id_hmac
 
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
 ROUNDING = 1.0 + 1e-6  # for the length of a record, which is not rounded up
@@ -251,7 +251,7 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     yield from consistency.contradictions(receipt)
     yield from consistency.lies(receipt, bundle)
     forgotten = {stone.id for stone in bundle.tombstones}
-    held = sum(id_hmac(bundle.key, id_, FORGOTTEN) in forgotten for id_ in dataset.ids.tolist())
+    held = sum(id_hmac(bundle.key, id_) in forgotten for id_ in dataset.ids.tolist())
     if held:
         yield f"{held} of the retained records are among the forgotten ones"
     names = tuple(dataset.class_names[label] for label in np.unique(dataset.labels).tolist())

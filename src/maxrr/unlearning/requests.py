@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from maxrr.data import Dataset
-from maxrr.data.checks import check_identifiers, listed
+from maxrr.data.checks import check_identifiers, check_same_kind, listed
 from maxrr.data.tables import in_order_of
 from maxrr.errors import (
     AlreadyForgotten,
@@ -24,15 +24,17 @@ from maxrr.errors import (
     NoChange,
     NoSubjects,
     UnknownClass,
+    UnknownReceipt,
     UnknownSubject,
 )
+from maxrr.plain_text import first_few
 from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, TECHNIQUE
-from maxrr.unlearning.classes import Classes, with_arriving
 from maxrr.unlearning.facts import Override
-from maxrr.unlearning.given_records import Ids, Inputs, to_learn, to_replace
-from maxrr.unlearning.records import Ints, shuffled
+from maxrr.unlearning.given_records import Ids, Inputs, matched, to_replace
+from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.records import Ints, of_kind, shuffled
 from maxrr.unlearning.state import Fitted, forgotten_people
-from maxrr.unlearning.tombstones import REPLACED, Tombstones, content_hashes, id_hmac, subject_hmac
+from maxrr.unlearning.tombstones import Tombstones, content_hashes, id_hmac, subject_hmac
 
 Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
 """A function that gets the extractor, the core records that stay and those to forget, and returns another extractor."""
@@ -56,9 +58,6 @@ class Request:
         As in `MaxRR.unlearn`.
     added : Dataset or None
         The records that arrive: the one that takes the place of the one to forget, or those to add.
-    classes : Classes or None
-        The classes of the model once these records are there, by whose numbers they are labelled; None where they are
-        those that it has.
     copies, allow_copies
         How many of the records added have the values of forgotten ones, and why they are let in.
     """
@@ -70,7 +69,6 @@ class Request:
     left_in_extractor: int
     core_policy: str | Technique
     added: Dataset | None = None
-    classes: Classes | None = None
     copies: int = 0
     allow_copies: str | None = None
 
@@ -89,6 +87,9 @@ class Request:
         return self.core_policy if isinstance(self.core_policy, str) else TECHNIQUE
 
 
+NOBODY: Ints = np.empty(0, dtype=np.int64)
+
+
 def check_policy(core_policy: str | Technique) -> None:
     """Refuse a word that means nothing."""
     if not callable(core_policy) and core_policy not in (REFUSE, RETRAIN, KEEP):
@@ -97,142 +98,114 @@ def check_policy(core_policy: str | Technique) -> None:
         )  # fmt: skip
 
 
-def look_up(fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique) -> Request:
-    """Rows and kinds of the records that a request names."""
+def request_to_forget(
+    fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique, receipt: Receipt | None = None
+) -> Request:  # fmt: skip
+    """Look up the records that a request names: by ids, by subjects, or as those that a receipt has forgotten."""
     check_policy(core_policy)
-    if (ids is None) == (subjects is None):
-        raise ValueError("a request names records by ids, or people by subjects: one of the two")
-    before: tuple[bytes, ...] = ()
+    if sum(given is not None for given in (ids, subjects, receipt)) != 1:
+        raise ValueError("a request names records by ids, people by subjects, or an earlier receipt: one of these")
+    if receipt is not None:
+        return request_to_finish(fitted, receipt, core_policy)
+    people: tuple[bytes, ...] = ()
     if subjects is not None:
-        people = np.unique(check_identifiers(listed(subjects), "subject ids"))
-        before = people_before(fitted, people)
-        ids = fitted.records.ids[fitted.records.of_subjects(people)]
-    wanted = check_identifiers(listed(ids), "record ids")
-    if len(wanted) > 1:
-        wanted = np.unique(wanted)
+        rows, people = people_asked_for(fitted, subjects)
+        ids = fitted.records.ids[rows]
+    wanted = np.unique(of_kind(check_identifiers(listed(ids), "record ids"), text=fitted.records.text_ids))
     found = fitted.records.rows(wanted)
-    missing, rows = wanted[found < 0], found[found >= 0]
-    if len(rows) > 1:
-        rows = np.sort(rows)
-    unknown: list[Any] = []
-    if len(missing):
-        gone = fitted.tombstones.knows(fitted.key, missing)
-        unknown, before = missing[~gone].tolist(), tuple(id_hmac(fitted.key, id_) for id_ in missing[gone].tolist())
-    left = 0 if not fitted.left else sum(
-        bool({id_hmac(fitted.key, id_), id_hmac(fitted.key, id_, REPLACED)} & fitted.left) for id_ in wanted.tolist()
-    )  # fmt: skip
-    return Request(rows, rows[fitted.core[rows]], unknown, before, left, core_policy)
+    missing, rows = wanted[found < 0], np.sort(found[found >= 0])
+    gone = fitted.tombstones.knows(fitted.key, missing)
+    before = people + tuple(id_hmac(fitted.key, id_) for id_ in missing[gone].tolist())
+    left = 0
+    if fitted.left and people:  # of whose records nobody knows whether they are among those that are left
+        left = fitted.left_in_extractor
+    elif fitted.left:
+        hmacs = ({id_hmac(fitted.key, id_), id_hmac(fitted.key, id_, replaced=True)} for id_ in wanted.tolist())
+        left = sum(not fitted.left.isdisjoint(either) for either in hmacs)
+    return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy)
 
 
-def people_before(fitted: Fitted, people: NDArray[Any]) -> tuple[bytes, ...]:
-    """The HMACs of those people who were forgotten before. One whom no record is or was about is refused."""
-    records = fitted.records
-    if records.subjects is None:
+def request_to_finish(fitted: Fitted, receipt: Receipt, core_policy: str | Technique) -> Request:
+    """Return the request for what a receipt has forgotten already, of which the extractor may keep something."""
+    if receipt.digest not in fitted.receipts:
+        raise UnknownReceipt(f"receipt {receipt.number} is not one of this model")
+    before = tuple(map(bytes.fromhex, receipt.tombstones))
+    return Request(NOBODY, NOBODY, [], before, len(fitted.left.intersection(before)), core_policy)
+
+
+def people_asked_for(fitted: Fitted, subjects: Ids) -> tuple[Ints, tuple[bytes, ...]]:
+    """Find the rows about some people, and the HMACs of those who were forgotten before. Strangers are refused."""
+    records, text = fitted.records, fitted.records.text_subjects
+    if records.subjects is None or text is None:
         raise NoSubjects("the records do not say whom they are about: they have no subject ids")
-    without = np.setdiff1d(people, records.subjects[records.of_subjects(people)])
-    gone = forgotten_people(fitted, without.tolist())
-    unknown = without[~gone].tolist()
+    people = np.unique(of_kind(check_identifiers(listed(subjects), "subject ids"), text=text))
+    rows = records.of_subjects(people)
+    without = np.setdiff1d(people, records.subjects[rows])
+    unknown = without[~forgotten_people(fitted, without.tolist())].tolist()
     if unknown:
         some, more = ", ".join(map(repr, unknown[:5])), f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         alone = "" if len(unknown) == len(people) else ". Nothing else of the request is done: leave them out"
         raise UnknownSubject(f"no record is about {some}{more} (records for testing are in no model){alone}")
-    return tuple(bytes.fromhex(subject_hmac(fitted.key, person)) for person in without.tolist())
+    return rows, tuple(bytes.fromhex(subject_hmac(fitted.key, person)) for person in without.tolist())
 
 
-def look_up_for_replacing(
+def request_to_replace(
     fitted: Fitted, id_: int | str, inputs: Inputs, label: int | str | None, core_policy: str | Technique,
     allow_copies: str | None,
 ) -> Request:  # fmt: skip
-    """The request to forget one record, with the one that takes its place; without that if there is no such record."""
-    request = look_up(fitted, [id_], None, core_policy)
+    """Look up one record to forget, with the one that takes its place; without that if there is no such record."""
+    request = request_to_forget(fitted, [id_], None, core_policy)
     if request.already_forgotten:
         raise AlreadyForgotten(f"the record {np.asarray(id_).item()!r} was forgotten: there is nothing to replace")
     if not len(request.rows):
         return request
-    added = rectified(fitted, request, inputs, label)
+    added = rectified(fitted, request.rows, inputs, label)
     same = np.array_equal(added.record_hashes(), fitted.records.hashes[request.rows])
     if same and not (request.left_in_extractor and request.policy == RETRAIN):  # which rids it of the old version
         raise NoChange(f"the record {np.asarray(id_).item()!r} is just so already: there is nothing to replace")
-    copies = copies_in_place(fitted, added, allow_copies)
+    # It may become again what it was before it was replaced.
+    own = {id_hmac(fitted.key, id_, replaced=True) for id_ in added.ids.tolist()}
+    others = Tombstones(stone for stone in fitted.tombstones if stone.id not in own)
+    copies = copies_in(replace(fitted, tombstones=others), added, allow_copies)
     return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
 
-def rectified(fitted: Fitted, request: Request, inputs: Inputs, label: int | str | None) -> Dataset:
-    """The record that takes the place of the requested one."""
-    records, rows = fitted.records, request.rows
-    content = to_replace(inputs, records.dtype, records.shape)
-    labels = records.labels[rows]
+def rectified(fitted: Fitted, rows: Ints, inputs: Inputs, label: int | str | None) -> Dataset:
+    """Make the record that takes the place of the one in this row."""
+    records, labels = fitted.records, fitted.records.labels[rows]
     if label is not None:
-        present = records.present
-        found = present[fitted.labels[present] == label] if np.ndim(label) == 0 else present[:0]
-        if not len(found) and isinstance(label, str):  # by its name, as `predict` gives it for a Dataset
-            found = present[np.array(records.class_names)[present] == label]
-        if not len(found):
-            known = ", ".join(map(repr, fitted.labels[present].tolist()))
-            raise UnknownClass(f"there is no class {label!r}; the classes are {known}")
-        labels = found[:1]
+        numbers = dict(zip(fitted.head_classes, fitted.codes.tolist(), strict=True))
+        if str(label) not in numbers:
+            raise UnknownClass(f"there is no class {str(label)!r}; the classes are {first_few(list(numbers))}")
+        labels = np.array([numbers[str(label)]])
     subjects = None if records.subjects is None else records.subjects[rows]
     weights = None if records.weights is None else records.weights[rows]
     return Dataset(
-        content, labels, records.class_names, records.ids[rows], subjects, columns=records.columns, weights=weights,
+        to_replace(inputs, records.dtype, records.shape), labels, records.class_names, records.ids[rows], subjects,
+        columns=records.columns, weights=weights,
     )  # fmt: skip
 
 
-def look_up_for_adding(fitted: Fitted, given: Dataset, allow_copies: str | None) -> Request:
-    """The request to learn more records, as the model has its own: in their types, order of columns, and classes."""
-    records = fitted.records
-    check_addable(fitted, given)
-    ordered = in_order_of(records.columns, given)
-    names = ordered.class_names
-    used = [names[label] for label in np.unique(ordered.labels).tolist()]
-    present = records.present.tolist()
-    classes = with_arriving(records.class_names, fitted.labels, present, names, used, by_place=fitted.by_place)
-    number = {name: place for place, name in enumerate(classes.names)}
-    labels = np.array([number.get(name, -1) for name in names], dtype=np.int64)[ordered.labels]
-    added = Dataset(
-        to_learn(ordered.inputs, records.dtype, records.shape), labels, classes.names, ordered.ids, ordered.subjects,
-        columns=records.columns, weights=ordered.weights,
-    )  # fmt: skip
-    fitted.blueprint.check_weights(added)
-    named = added if records.columns is not None else replace(added, columns=ordered.columns)
-    copies = copies_in(fitted, named, allow_copies)
-    nobody = np.empty(0, dtype=np.int64)
-    return Request(
-        nobody, nobody, [], (), 0, REFUSE, shuffled(added, fitted.key),
-        None if classes.names == records.class_names else classes, copies, allow_copies,
-    )  # fmt: skip
-
-
-def check_addable(fitted: Fitted, given: Dataset) -> None:
-    """Refuse records that are not of the kind that the model has, or that it has."""
+def request_to_add(fitted: Fitted, given: Dataset, allow_copies: str | None) -> Request:
+    """Look up records to learn: in the types, the order of columns and the classes that the model has."""
     records = fitted.records
     if not len(given):
         raise DataError("there are no records to add")
-    own, known_columns = given.columns, records.columns
-    if own is not None and known_columns is not None and set(own) != set(known_columns):
-        other = sorted(set(own) ^ set(known_columns))
-        raise DataError(
-            f"the new records have other columns than the model's, such as {other[0]!r}: bring the same ones, in any "
-            "order"
-        )
-    both = ("subjects", given.subjects, records.subjects), ("weights", given.weights, records.weights)
-    for what, new, known in both:
-        if (new is None) != (known is None):
-            have, lack = ("new", "the model's") if known is None else ("model's", "the new ones")
-            raise DataError(f"the {have} records have {what}, and {lack} do not: give {what} for all or for none")
-    for what, new, known in (("ids", given.ids, records.ids), ("subject ids", given.subjects, records.subjects)):
-        if new is not None and known is not None and new.dtype.kind != known.dtype.kind:
-            kinds = {"i": "integers", "U": "strings"}
-            raise DataError(
-                f"the {what} of the model are {kinds[known.dtype.kind]}, and the new ones {kinds[new.dtype.kind]}: "
-                "use one kind"
-            )
+    ordered = in_order_of(records.columns, given)
+    check_same_kind(records, ordered)
     there = given.ids[records.rows(given.ids) >= 0]
     if len(there):
         raise IdTaken(
             f"{len(there):,} of the record ids are in the model already, such as {there[0].item()!r}: add new records "
             "alone, and use replace to correct one that is there"
         )
+    numbered = records.numbered_alike(ordered)
+    inputs = matched(ordered.inputs, records.dtype, records.shape, learn=True)
+    added = replace(numbered, inputs=inputs, columns=records.columns)
+    fitted.blueprint.check_weights(added)
+    named = added if records.columns is not None else replace(added, columns=ordered.columns)
+    copies = copies_in(fitted, named, allow_copies)
+    return Request(NOBODY, NOBODY, [], (), 0, REFUSE, shuffled(added, fitted.key), copies, allow_copies)
 
 
 # What must not come back
@@ -282,15 +255,6 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
             "--allow-copies)"
         )
     return copies
-
-
-def copies_in_place(before: Fitted, added: Dataset, reason: str | None) -> int:
-    """The same of records that take the place of others: one may become again what it was before it was replaced."""
-    own = {id_hmac(before.key, id_, REPLACED) for id_ in added.ids.tolist()}
-    others = before.tombstones
-    if any(others.of(id_) for id_ in own):
-        others = Tombstones(stone for stone in others if stone.id not in own)
-    return copies_in(replace(before, tombstones=others), added, reason)
 
 
 def let_in(copies: int, reason: str | None) -> tuple[Override, ...]:

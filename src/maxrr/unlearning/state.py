@@ -7,7 +7,7 @@ forgotten records is overwritten afterwards, by `erase`.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,7 @@ from maxrr.once import once
 from maxrr.svm import PlattScaling, fit_platt
 from maxrr.svm.estimator import LinearSVM
 from maxrr.svm.heads import with_a_head
-from maxrr.svm.snapshot import labels_of, renamed
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.classes import Classes
 from maxrr.unlearning.commitment import Commitment, Departure, ExtractorHash, class_hmac, keyed_hash
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.facts import Durations, Override, SetAside
@@ -42,8 +40,7 @@ class Fitted:
     heads: LinearSVM  # its samples stand where the records do
     records: HeldRecords
     choice: Choice
-    labels: NDArray[Any]  # what callers call the classes
-    by_place: bool  # they are places in the class names, as those of a dataset; otherwise the labels of an array
+    label_kind: str  # what `fit` was given as classes: names (U), integers (i) or booleans (b)
     key: bytes
     secret: bytes  # of the commitment's salts; other than the key, it is never handed out
     tombstones: Tombstones
@@ -104,6 +101,14 @@ class Fitted:
         """The names of the classes that the heads tell apart."""
         names = self.records.class_names
         return tuple([names[label] for label in self.codes.tolist()])
+
+    @once
+    def classes(self) -> NDArray[Any]:
+        """The classes that the heads tell apart, as `fit` was given them."""
+        if self.label_kind == "i":
+            return np.array([int(name) for name in self.head_classes])
+        names = np.array(self.head_classes)
+        return names == "True" if self.label_kind == "b" else names
 
     @once
     def class_of_head(self) -> tuple[str, ...]:
@@ -204,17 +209,6 @@ MODEL_FACTS = (
 )  # fmt: skip
 CORE_FACTS = "core", "core_hash"
 """What depends on extractor and heads alone; and on the core alone."""
-
-
-def with_classes(now: Fitted, classes: Classes | None) -> Fitted:
-    """The model with more classes, of which no record is there yet."""
-    if classes is None:
-        return now
-    heads = now.heads
-    if classes.renumbered:
-        heads = renamed(heads, classes.number_of[labels_of(heads)])
-    found = replace(now, records=now.records.with_classes(classes), labels=classes.labels, heads=heads)
-    return reuse(found, now, "model_hash", "extractor_hash")
 
 
 KINDS = CORE, INFLUENTIAL, FREE = "core", "influential", "free"

@@ -1,15 +1,9 @@
-"""Receipts, and what was found about them, as statements that can be signed, and read again.
-
-A receipt is a statement about the model after the request. A replay or an audit is a statement about a receipt: about
-the SHA-256 of the statement that the receipt is, or of its text where nobody signed it.
-"""
+"""Receipts as statements that can be signed, and read again: statements about the model after the request."""
 
 import hashlib
-import json
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass
+from typing import Self
 
 from maxrr.errors import Contradiction, EvidenceError
 from maxrr.evidence import Envelope, PublicKey, SigningKey
@@ -17,12 +11,7 @@ from maxrr.evidence.envelopes import RECEIPT_TYPE, Statement, Subject
 from maxrr.evidence.exact_text import canonical_json, read_json
 from maxrr.unlearning.receipts import Receipt
 
-if TYPE_CHECKING:  # it needs PyTorch
-    from maxrr.unlearning.replaying import Replay
-
-REPLAY_TYPE = "https://maxrr.dev/replay/v1"
-AUDIT_TYPE = "https://maxrr.dev/audit/v1"
-MODEL, RECEIPT = "model", "receipt"  # what statements are about
+MODEL = "model"  # what statements are about
 
 
 @dataclass(frozen=True)
@@ -170,59 +159,3 @@ def receipt_in(statement: Statement) -> Receipt:
     if statement.subjects != (Subject(MODEL, receipt.model_after),):
         raise Contradiction("the statement is about another model than its receipt")
     return receipt
-
-
-def replay_statement(replay: "Replay", handed: HandedReceipt) -> Statement:
-    """What came out of a replay, as a statement about the receipt.
-
-    Parameters
-    ----------
-    replay : Replay
-        What came out.
-    handed : HandedReceipt
-        The receipt that was replayed.
-
-    Returns
-    -------
-    Statement
-        What can be signed, by the operator or by whoever replayed it: the fields of the replay. Where the largest
-        difference is no number, it is null.
-    """
-    largest = replay.largest_difference
-    said = asdict(replay) | {"largest_difference": float(largest) if math.isfinite(largest) else None}
-    return about_receipt(handed, REPLAY_TYPE, json.dumps(said))
-
-
-def about_receipt(handed: HandedReceipt, kind: str, said: str) -> Statement:
-    """A statement about a receipt: of a predicate type, saying what a JSON object says."""
-    return Statement((Subject(RECEIPT, handed.sha256),), kind, read_json(said.encode(), "what is said of a receipt"))
-
-
-def check_about(envelope: Envelope, handed: HandedReceipt, keys: Sequence[PublicKey]) -> Statement:
-    """Read a signed replay or audit of a receipt.
-
-    Parameters
-    ----------
-    envelope : Envelope
-        What was signed.
-    handed : HandedReceipt
-        The receipt that it must be about.
-    keys : sequence of PublicKey
-        The keys that are trusted.
-
-    Returns
-    -------
-    Statement
-        What is said about the receipt.
-
-    Raises
-    ------
-    EvidenceError
-        It is not signed by one of the keys, is no replay or audit, or is about another receipt.
-    """
-    statement = envelope.verify(keys)
-    if statement.predicate_type not in (REPLAY_TYPE, AUDIT_TYPE):
-        raise EvidenceError(f"it is no replay and no audit, but of the type {statement.predicate_type[:80]}")
-    if statement.subjects != (Subject(RECEIPT, handed.sha256),):
-        raise EvidenceError("it is about another receipt")
-    return statement

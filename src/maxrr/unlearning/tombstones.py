@@ -11,7 +11,7 @@ Of a person whose last record is forgotten, an HMAC of the subject id stays, wit
 
 import hmac
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,11 @@ from maxrr.unlearning.receipts import Receipt
 K = TypeVar("K")
 V = TypeVar("V")
 
-FORGOTTEN, REPLACED = b"id", b"replaced"  # what an HMAC of an id says: do not bring it back; its old values are gone
+MANY = 500  # recent entries: then they join the older ones
 
 
-class Layered(Mapping[K, V], Generic[K, V]):
-    """A mapping that never changes: one with more entries shares what is there. Of two with one key the later counts.
-
-    It is kept in layers, each at least twice as large as the next: a new layer takes in those before it that are too
-    small for that. So nothing is copied more often than the logarithm of the whole says.
+class Layered(Mapping[K, V]):
+    """A mapping that never changes: one with more entries shares the older ones, and copies the few recent.
 
     >>> few = Layered({"a": 1})
     >>> more = few.with_more({"b": 2, "a": 3})
@@ -39,37 +36,23 @@ class Layered(Mapping[K, V], Generic[K, V]):
     ({'a': 1}, {'a': 3, 'b': 2})
     """
 
-    __slots__ = ("_layers", "_size")
-
-    def __init__(self, given: Mapping[K, V] | None = None) -> None:
-        self._layers: tuple[Mapping[K, V], ...] = (dict(given),) if given else ()
-        self._size = len(given or ())
+    def __init__(self, older: Mapping[K, V] | None = None, recent: Mapping[K, V] | None = None) -> None:
+        self._older, self._recent = older or {}, recent or {}
+        if len(self._recent) > MANY:
+            self._older, self._recent = {**self._older, **self._recent}, {}
 
     def with_more(self, more: Mapping[K, V]) -> "Layered[K, V]":
-        """The same with more entries."""
-        if not more:
-            return self
-        found: Layered[K, V] = Layered()
-        found._size = self._size + sum(key not in self for key in more)
-        layers, newest = list(self._layers), dict(more)
-        while layers and len(layers[-1]) < 2 * len(newest):
-            newest = {**layers.pop(), **newest}
-        found._layers = (*layers, newest)
-        return found
+        """Return a mapping with more entries."""
+        return Layered(self._older, {**self._recent, **more}) if more else self
 
     def __getitem__(self, key: K) -> V:
-        for layer in reversed(self._layers):
-            if key in layer:
-                return layer[key]
-        raise KeyError(key)
+        return self._recent[key] if key in self._recent else self._older[key]
 
     def __iter__(self) -> Iterator[K]:
-        for number, layer in enumerate(self._layers):
-            before = self._layers[:number]
-            yield from (key for key in layer if not any(key in other for other in before))
+        return iter({**self._older, **self._recent})
 
     def __len__(self) -> int:
-        return self._size
+        return len({**self._older, **self._recent})
 
 
 class Tombstone(NamedTuple):
@@ -80,18 +63,22 @@ class Tombstone(NamedTuple):
     content: bytes
 
 
-def id_hmac(key: bytes, id_: int | str, purpose: bytes = FORGOTTEN) -> bytes:
-    """The HMAC of a record id. 1 and '1' are one id: a table with a single id that is no number has texts for all."""
+def id_hmac(key: bytes, id_: int | str, *, replaced: bool = False) -> bytes:
+    """The HMAC of the id of a forgotten record; or of one that was replaced, whose id stays in use.
+
+    1 and '1' are one id: a table with a single id that is no number has texts for all.
+    """
+    purpose = b"replaced" if replaced else b"id"
     return hmac.digest(key, framed(purpose, str(id_).encode("utf-8", "surrogatepass")), "sha256")
 
 
 def tombstones_of(
-    key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8], purpose: bytes = FORGOTTEN
+    key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8], *, replaced: bool = False
 ) -> list[Tombstone]:  # fmt: skip
     """The tombstones of records, from their ids and hashes. Of a replaced record only the values go: its id stays."""
     return [
         Tombstone(
-            id_hmac(key, id_, purpose),
+            id_hmac(key, id_, replaced=replaced),
             hmac.digest(key, framed(b"record", record.tobytes()), "sha256"),
             content_hmac(key, content),
         )
@@ -133,34 +120,30 @@ def ticket_hmac(key: bytes, ticket: str) -> str:
 class Tombstones(Set[Tombstone]):
     """The forgotten records of a model, by the HMACs of their ids: one that was replaced several times has several."""
 
-    __slots__ = ("_by_id", "_size")
-
     def __init__(self, given: Iterable[Tombstone] = (), before: "Tombstones | None" = None) -> None:
         self._by_id: Layered[bytes, tuple[Tombstone, ...]] = Layered() if before is None else before._by_id
-        self._size: int = 0 if before is None else before._size
         new: dict[bytes, tuple[Tombstone, ...]] = {}
         for stone in given:
             known = new.get(stone.id) or self.of(stone.id)
             if stone not in known:
                 new[stone.id] = (*known, stone)
-                self._size += 1
         self._by_id = self._by_id.with_more(new)
 
     def with_more(self, more: Iterable[Tombstone]) -> "Tombstones":
-        """The same with more."""
+        """Return a copy with more tombstones."""
         return Tombstones(more, self)
 
     def of(self, id_hmac: bytes) -> tuple[Tombstone, ...]:
         """Those of one record, by the HMAC of its id."""
         return self._by_id.get(id_hmac, ())
 
-    def knows(self, key: bytes, ids: NDArray[Any], purpose: bytes = FORGOTTEN) -> NDArray[np.bool_]:
-        """Which of these ids were forgotten; or, for the purpose REPLACED, which had other values before."""
-        return np.array([bool(self.of(id_hmac(key, id_, purpose))) for id_ in ids.tolist()], dtype=bool)
+    def knows(self, key: bytes, ids: NDArray[Any], *, replaced: bool = False) -> NDArray[np.bool_]:
+        """Which of these ids were forgotten; or which were `replaced`, and had other values before."""
+        return np.array([bool(self.of(id_hmac(key, id_, replaced=replaced))) for id_ in ids.tolist()], dtype=bool)
 
     def knows_values(self, key: bytes, dataset: Dataset) -> NDArray[np.bool_]:
         """Which records have the values of forgotten ones."""
-        if not self:
+        if not self._by_id:
             return np.zeros(len(dataset), dtype=bool)
         known = {stone.content for stone in self}
         return np.array([content_hmac(key, digest) in known for digest in content_hashes(dataset)], dtype=bool)
@@ -173,7 +156,7 @@ class Tombstones(Set[Tombstone]):
             yield from stones
 
     def __len__(self) -> int:
-        return self._size
+        return sum(map(len, self._by_id.values()))
 
 
 class OnReceipt(NamedTuple):
@@ -197,7 +180,7 @@ class OnReceipt(NamedTuple):
 def on_receipt(key: bytes, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
     """Which of these ids a receipt names: it has the HMACs of the ids, which only the key can make."""
     now, earlier = set(receipt.tombstones), set(receipt.earlier_tombstones)
-    forgotten, replaced = ([id_hmac(key, id_, purpose).hex() for id_ in ids] for purpose in (FORGOTTEN, REPLACED))
+    forgotten, replaced = ([id_hmac(key, id_, replaced=each).hex() for id_ in ids] for each in (False, True))
     before = [bool({one, other} & earlier) for one, other in zip(forgotten, replaced, strict=True)]
     masks = [each in now for each in forgotten], [each in now for each in replaced], before
     return OnReceipt(*(np.array(mask, dtype=bool) for mask in masks))

@@ -15,15 +15,13 @@ from maxrr.nets.networks import parts_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
-from maxrr.svm.problem import changed
 from maxrr.unlearning.actions import Action
-from maxrr.unlearning.classes import of_gone_class
 from maxrr.unlearning.commitment import Commitment, TreeRecord
 from maxrr.unlearning.extractors import kept
 from maxrr.unlearning.records import HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse, with_classes
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Tombstones, id_hmac, tombstones_of
+from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
+from maxrr.unlearning.tombstones import id_hmac, tombstones_of
 
 
 def carry_out(
@@ -33,38 +31,31 @@ def carry_out(
 
     What it costs to forget records that shape nothing does not grow with the records.
     """
-    now = with_classes(before, request.classes)
-    then = without_records(now, request)
+    then = without_records(before, request)
     if action is Action.nothing:
         return reuse(then, before, *MODEL_FACTS)
     if request.added is not None:
         then = with_added(then, request)
-    then = without_names(then, classes_gone(now, then, request.rows))
+    left = before.records.labels[request.rows]
+    then = without_names(then, np.unique(left[then.records.counts[left] == 0]))
     if action is Action.retrain:
         trained, then = then.to_train, with_extractor(then, progress, engine)
-        then = with_heads(then, progress, now, trained, request)
+        then = with_heads(then, progress, before, trained, request)
     elif action is Action.technique:
-        then = with_heads(by_technique(now, then, request), progress, now, frozenset({0}), request)
+        then = with_heads(by_technique(before, then, request), progress, before, frozenset({0}), request)
     elif request.added is not None:
         features = then.blueprint.embed(then.extractor, request.added)
         weights = then.blueprint.weights_of(request.added)
-        heads = now.heads._with_more(features, request.added.labels, instead_of=request.rows, sample_weight=weights)
-        then = changed(then, heads=heads)
+        heads = before.heads._with_more(features, request.added.labels, instead_of=request.rows, sample_weight=weights)
+        then = replace(then, heads=heads)
     else:
-        then = changed(then, heads=now.heads._without(request.rows))
-    then = changed(then, committed=commitment_after(before, request))
-    then.__post_init__()
+        then = replace(then, heads=before.heads._without(request.rows))
+    then = replace(then, committed=commitment_after(before, request))
     if not len(request.core_rows) and not action.fits_anew and request.added is None:
         reuse(then, before, *CORE_FACTS)
     if request.added is None and then.heads._has_heads_of(before.heads):
         reuse(then, before, *MODEL_FACTS)
     return reuse(then, before, "extractor_hash") if then.extractor is before.extractor else then
-
-
-def classes_gone(now: Fitted, then: Fitted, rows: Ints) -> Ints:
-    """The classes that have lost their last record, by that the records in these rows have left."""
-    left = now.records.labels[rows]
-    return np.unique(left[then.records.counts[left] == 0])
 
 
 def commitment_after(now: Fitted, request: Request) -> Commitment:
@@ -91,16 +82,15 @@ def without_records(now: Fitted, request: Request) -> Fitted:
     """The state without the requested records, which become tombstones. Extractor, heads and commitment stay."""
     rows, before = request.rows, now.records
     leaving = before.ids[rows]
-    purpose = FORGOTTEN if request.added is None else REPLACED  # a replaced record's id stays in use
-    forgotten = tombstones_of(now.key, leaving, before.hashes[rows], before.contents[rows], purpose)
-    leaves_the_queue = request.added is None and np.isin(leaving, now.waiting).any()
-    then = changed(
+    replaced = request.added is not None
+    forgotten = tombstones_of(now.key, leaving, before.hashes[rows], before.contents[rows], replaced=replaced)
+    leaves_the_queue = not replaced and np.isin(leaving, now.waiting).any()
+    then = replace(
         now,
         records=before.without(rows),
         tombstones=now.tombstones.with_more(forgotten),
         waiting=np.setdiff1d(now.waiting, leaving) if leaves_the_queue else now.waiting,
     )
-    then.__post_init__()
     if not len(request.core_rows):
         return reuse(then, now, *CORE_FACTS)
     kept = now.core.copy()
@@ -109,7 +99,7 @@ def without_records(now: Fitted, request: Request) -> Fitted:
     return replace(
         then,
         choice=replace(now.choice, ids=np.sort(before.ids[kept])),
-        left=now.left | {id_hmac(now.key, id_, purpose) for id_ in core.tolist()},
+        left=now.left | {id_hmac(now.key, id_, replaced=replaced) for id_ in core.tolist()},
         stale=now.stale | set(now.blueprint.sharding.of(core).tolist()),
     )
 
@@ -117,16 +107,14 @@ def without_records(now: Fitted, request: Request) -> Fitted:
 def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) -> Fitted:
     """An extractor trained on the records that are there, and on no other; of several those that saw others."""
     retained = then.records.retained()
-    choice = replace(then.choice, ids=then.blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
     blueprint = then.blueprint
-    if blueprint.sharding.count == 1:  # a record that was replaced may be of a class that is new
-        blueprint = blueprint.for_classes(len(np.unique(retained.labels[np.isin(retained.ids, choice.ids)])))
+    choice = replace(then.choice, ids=blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
     extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress, engine)
     extractor, fingerprint = kept(blueprint, extractor, retained.shape, retained.inputs.dtype)
     untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
     return replace(
-        then, blueprint=blueprint, extractor=extractor, fingerprint=fingerprint, choice=choice, left=frozenset(),
-        stale=frozenset(), untrained=untrained, technique=False, adopted=False,
+        then, extractor=extractor, fingerprint=fingerprint, choice=choice, left=frozenset(), stale=frozenset(),
+        untrained=untrained, technique=False, adopted=False,
     )  # fmt: skip
 
 
@@ -172,49 +160,21 @@ def features_then(
 
 
 def with_added(then: Fitted, request: Request) -> Fitted:
-    """More records. One that becomes what it was before has not lost that."""
+    """The state with more records. Those that were added, and that the rule makes core, wait for the next fit."""
     assert request.added is not None
-    new = HeldRecords.of(request.added)
-    records = then.records.with_added(new)
-    back = {
-        known for stone in tombstones_of(then.key, new.ids, new.hashes, new.contents, REPLACED)
-        for known in then.tombstones.of(stone.id) if known.record == stone.record
-    }  # fmt: skip
-    tombstones = then.tombstones
-    if back:
-        tombstones = Tombstones(stone for stone in tombstones if stone not in back)
-    arriving = tuple(records.class_names[label] for label in np.unique(request.added.labels).tolist())
-    then = with_weights_back(replace(then, records=records, tombstones=tombstones), arriving)
-    if not request.adds:
-        return then
-    waiting = then.blueprint.core_by_rule(new.ids)
-    other_numbers = request.classes is not None and request.classes.renumbered
-    return replace(
-        then, waiting=np.union1d(then.waiting, waiting) if len(waiting) else then.waiting,
-        layouts=then.layouts + other_numbers,
-    )  # fmt: skip
-
-
-def with_weights_back(then: Fitted, names: tuple[str, ...]) -> Fitted:
-    """The same, where classes that had no records have their names back among the weights."""
-    back = {of_gone_class(then.key, name): name for name in names}
-    weights = {back.get(name, name): weight for name, weight in then.blueprint.class_weight.items()}
-    return replace(then, blueprint=replace(then.blueprint, class_weight=weights))
+    then = replace(then, records=then.records.with_added(HeldRecords.of(request.added)))
+    waiting = then.blueprint.core_by_rule(request.added.ids) if request.adds else ()
+    return replace(then, waiting=np.union1d(then.waiting, waiting)) if len(waiting) else then
 
 
 def without_names(then: Fitted, gone: Ints) -> Fitted:
-    """The same without the names of classes that lost their last record, ours and those of the caller."""
+    """The state without the names and weights of classes that lost their last record."""
     if not len(gone):
         return then
-    labels = then.labels.copy()
-    labels[gone] = np.zeros(1, labels.dtype)[0]
     names = {then.records.class_names[code] for code in gone.tolist()}
-    weights = {
-        of_gone_class(then.key, name) if name in names else name: weight
-        for name, weight in then.blueprint.class_weight.items()
-    }
+    weights = {name: weight for name, weight in then.blueprint.class_weight.items() if name not in names}
     blueprint = replace(then.blueprint, class_weight=weights)
-    return replace(then, records=then.records.without_names(gone), labels=labels, blueprint=blueprint)
+    return replace(then, records=then.records.without_names(gone), blueprint=blueprint)
 
 
 def with_heads(

@@ -26,10 +26,10 @@ from maxrr.unlearning.actions import REFUSE, Action, Guarantee
 from maxrr.unlearning.commitment import class_hmac
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Loss
-from maxrr.unlearning.requests import look_up
+from maxrr.unlearning.requests import request_to_forget
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
-from maxrr.unlearning.tombstones import FORGOTTEN, REPLACED, Forgotten, Tombstone, id_hmac
+from maxrr.unlearning.tombstones import Forgotten, Tombstone, id_hmac
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Answer, Frame, History
@@ -99,7 +99,7 @@ class Later:
         named = {each for handed in self.receipts for each in handed.receipt.tombstones}
         ids = fitted.records.ids[fitted.records.alive]
         gone = [
-            any(id_hmac(fitted.key, id_, purpose).hex() in named for purpose in (FORGOTTEN, REPLACED))
+            any(id_hmac(fitted.key, id_, replaced=each).hex() in named for each in (False, True))
             for id_ in ids.tolist()
         ]
         found: NDArray[Any] = ids[np.array(gone, dtype=bool)]
@@ -141,7 +141,7 @@ def without_newer(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Pl
         now = max(now, datetime.strptime(lost.last_loss, MOMENT) + timedelta(microseconds=1))
     time = now.strftime(MOMENT)
     loss = Loss(time, reason, origin_of(store.token, lost.last_loss), lost.receipts, lost.root, fitted.requests)
-    plan = make_plan(fitted, look_up(fitted, fitted.records.ids[:0], None, REFUSE))
+    plan = make_plan(fitted, request_to_forget(fitted, fitted.records.ids[:0], None, REFUSE))
     plan = replace(
         plan, action=Action.nothing, guarantee=Guarantee.untouched,
         reason="a newer copy of the workspace was lost: the model stays as it is, and another log begins",

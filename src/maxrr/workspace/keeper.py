@@ -12,14 +12,16 @@ from pathlib import Path
 from maxrr.data import Dataset
 from maxrr.errors import KeyMissing, ParametersChanged, ReadOnly, WorkspaceClosed, WorkspaceError
 from maxrr.nets import Recipe
-from maxrr.nets.naming import NamedNetwork, as_recorded, with_outputs
+from maxrr.nets.naming import as_recorded
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.codec import network_facts, network_named
 from maxrr.unlearning.facts import Sources
 from maxrr.unlearning.forgetting import NextState
+from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
+from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.exports import Note, state_under
 from maxrr.workspace.folder import note_audit
 from maxrr.workspace.store import NewAnswer, Store
@@ -107,6 +109,9 @@ class FolderKeeper:
             if self.store.state == state > 0:
                 self.network, self.train = code  # nothing was committed
             raise
+
+    def receipt(self, number: int) -> Receipt:
+        return HandedReceipt.from_bytes(self.store.receipt(number)).receipt
 
     def ranking(self) -> Path:
         return self.store.ranking()
@@ -219,7 +224,7 @@ class FolderKeeper:
         """Take the state that the store has read."""
         named = network_named(self.store.facts)
         network = as_recorded(self.network, named)
-        if named is not None and named.our_own and (network is None or is_grown(named, network)):
+        if named is not None and named.our_own and network is None:
             network = named
         self.use(self.store.load(network, self.train))
 
@@ -230,9 +235,11 @@ class FolderKeeper:
         how = recipe.facts if plain else {"train": getattr(recipe, "function", None) or recipe}
         parameters = MaxRR(
             made.network, made.core, C=made.C, seed=made.seed, device=made.device,  # type: ignore[arg-type]
-            threads=made.threads, class_weight=dict(made.class_weight) or None, engine=self.model.engine, **how,
+            threads=made.threads, class_weight=dict(made.class_weight) or None, engine=self.model.engine,
+            verbose=self.model.verbose, **how,
         )  # fmt: skip
-        self.parameters = {name: value for name, value in vars(parameters).items() if name != "engine"}
+        free = ("engine", "verbose")  # which change nothing about the model
+        self.parameters = {name: value for name, value in vars(parameters).items() if name not in free}
         self.model.__dict__.update(vars(parameters))
         self.model._state = fitted
 
@@ -245,12 +252,7 @@ class FolderKeeper:
 
 def without_raw_records(fitted: Fitted) -> Fitted:
     """A state as a workspace keeps it."""
-    return reuse(replace(fitted, records=fitted.records.without_records()), fitted, *CORE_FACTS, *MODEL_FACTS)
-
-
-def is_grown(named: NamedNetwork, network: Network) -> bool:
-    """Whether a network of this library is another one with more outputs, for classes that came later."""
-    return len(named.arguments) > 1 and with_outputs(network, named.arguments[1]) == named
+    return reuse(replace(fitted, records=fitted.records.without_inputs()), fitted, *CORE_FACTS, *MODEL_FACTS)
 
 
 INHERITED = weakref.WeakSet[FolderKeeper]()

@@ -22,8 +22,8 @@ from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.fitting import check_parameters
 from maxrr.unlearning.forgetting import NextState, execute
 from maxrr.unlearning.plans import make_plan
-from maxrr.unlearning.record_kind import of_kind
-from maxrr.unlearning.requests import Technique, check_policy, look_up
+from maxrr.unlearning.records import of_kind
+from maxrr.unlearning.requests import Technique, check_policy, request_to_forget
 from maxrr.unlearning.state import KINDS, Fitted, forgotten_people, rows_of_kind
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import Layered, on_receipt, subject_hmac, ticket_hmac
@@ -363,7 +363,7 @@ class Workspace:
             if not len(ids):
                 keeper.commit_state(adopted, before)
                 return None
-            plan = said_so(make_plan(adopted, look_up(adopted, ids, None, core_policy)), later)
+            plan = said_so(make_plan(adopted, request_to_forget(adopted, ids, None, core_policy)), later)
             ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
 
             def commit(change: NextState) -> None:
@@ -632,15 +632,14 @@ def new_model(model: MaxRR) -> MaxRR:
 
 def record_trace(fitted: Fitted, receipts: Iterable[Receipt], id_: int | str) -> Trace:
     """What is known of a record."""
-    ids, time, named = fitted.records.ids, None, dict[int, str]()
+    time, named = None, dict[int, str]()
     for receipt in receipts:
         forgotten, replaced, before = (bool(mask[0]) for mask in on_receipt(fitted.key, receipt, [id_]))
         if forgotten or replaced or before:
             named[receipt.number] = FORGOTTEN if forgotten else REPLACED if replaced else BEFORE
         if forgotten:
             time = receipt.time
-    wanted: Any = of_kind(np.array([id_]), ids.dtype.kind == "U")
-    row = int(fitted.records.rows(wanted)[0]) if wanted.dtype.kind == ids.dtype.kind else -1
+    row = int(fitted.records.rows(of_kind(np.array([id_]), text=fitted.records.text_ids))[0])
     kind = next((kind for kind in KINDS if rows_of_kind(fitted, kind)[row]), None) if row >= 0 else None
     gone = bool(fitted.tombstones.knows(fitted.key, np.array([id_]))[0])
     return Trace(row >= 0, kind, gone, named, time)
