@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.evidence import Checkpoint, PublicKeys, SigningKey, make_key
-from maxrr.evidence.log_writer import LogWriter
+from maxrr.evidence.log import LogWriter
 from tests.cli.shell import Shell
 from tests.evidence import vectors
 from tests.evidence.logs import contents, flipped, log_of, numbers
@@ -88,7 +88,7 @@ def test_what_became_of_a_log(shell: Shell, log: Path, key: SigningKey, operator
     assert compared(kept, log) == compared(backup, log) == "extends"
     assert compared(log, kept, 4) == compared(log, backup, 4) == "older"
     assert compared(kept, log / "checkpoint", 5) == "not known"
-    LogWriter.open(backup, ORIGIN, key).append([b"another"])
+    LogWriter.open(backup, ORIGIN, key).append([b"another".ljust(32)])
     assert compared(backup, log, 4) == compared(log, backup, 4) == "split view"
     forged = Checkpoint.sign(ORIGIN, 600, bytes(32), key).to_bytes()
     (tmp_path / "forged").write_bytes(forged)

@@ -9,7 +9,7 @@ import numpy as np
 from maxrr.data.hashes import identifier_bytes, layout, record_hashes
 from maxrr.evidence import Checkpoint, Envelope, SigningKey
 from maxrr.evidence.envelopes import Statement, Subject
-from maxrr.evidence.log_proofs import leaf_hash, prove_inclusion, root_of
+from maxrr.evidence.log_proofs import Subtrees, leaf_hash
 from maxrr.evidence.sparse_tree import Tree, key_of, salt_of, value_of
 from maxrr.unlearning import Receipt
 from maxrr.unlearning.receipts import HeadCertificate
@@ -97,7 +97,7 @@ class Operator:
             commitment_before=tree.root.hex(), commitment_after=change.root.hex(), **said,
         )  # fmt: skip
         statement = Statement((Subject("model", predicate["model_after"]),), RECEIPT, predicate)
-        envelope = Envelope.sign(statement, *(keys or (self.key,)))
+        envelope = Envelope.sign(statement, (keys or (self.key,))[0])
         log = self.log(number, size, envelope)
         records = []
         for row, key in zip(rows, keyed, strict=True):
@@ -125,14 +125,8 @@ class Operator:
 
         entries = [sha256(b"entry %d" % place + other).digest() for place in range(size)]
         entries[number - 1] = sha256(envelope.payload).digest()
-
-        def subtree(height: int, index: int) -> bytes:
-            from tests.evidence.logs import tree_hash
-
-            return bytes(tree_hash(entries[index << height : (index + 1) << height]))
-
-        root = root_of(0, size, subtree)
-        proof = prove_inclusion(number - 1, size, subtree)
+        subtrees = Subtrees(map(leaf_hash, entries))
+        root, proof = subtrees.root(0, size), subtrees.prove_inclusion(number - 1, size)
         assert proof.verify(leaf_hash(entries[number - 1]), size, root)
         checkpoint = Checkpoint.sign(self.origin, size, root, self.key)
         return {"origin": self.origin, "checkpoint": checkpoint.to_bytes().decode(), "inclusion": proof.to_object()}

@@ -89,6 +89,7 @@ def absent(proof: Any, root: bytes, key: bytes) -> None:
 
 def opened(envelope: Any, keys: list[Ed25519PublicKey]) -> tuple[bytes, set[str]]:
     names(envelope, "payload", "payloadType", "signatures")
+    assert len(envelope["signatures"]) == 1
     assert envelope["payloadType"] == "application/vnd.in-toto+json"
     payload, kind = base(envelope["payload"]), envelope["payloadType"].encode()
     signed = b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
@@ -111,6 +112,7 @@ def state_of(checkpoint: str, origin: str, keys: list[Ed25519PublicKey]) -> tupl
     raws = {id_of(key): key.public_bytes_raw() for key in keys}
     fours = {sha(origin.encode(), b"\n\x01", raw)[:4]: known for known, raw in raws.items()}
     signers = set()
+    assert below.count("\n") == 1
     for line in below[:-1].split("\n"):
         dash, who, encoded = line.split(" ")
         assert dash == "\u2014"

@@ -3,7 +3,7 @@
 import hashlib
 
 from maxrr.evidence import SigningKey
-from maxrr.evidence.log_writer import LogWriter
+from maxrr.evidence.log import LogWriter
 
 ORIGIN = "example.com/maxrr"
 KEY = SigningKey.generate()
@@ -21,21 +21,14 @@ def tree_hash(entries):
     return hashlib.sha256(b"\x01" + tree_hash(entries[:k]) + tree_hash(entries[k:])).digest()
 
 
-def perfect(entries):
-    """The root of a perfect subtree by height and index, remembered."""
-    known = {}
-
-    def subtree(height, index):
-        if (height, index) not in known:
-            assert (index + 1) << height <= len(entries), "no subtree of this log"
-            known[height, index] = tree_hash(entries[index << height : (index + 1) << height])
-        return known[height, index]
-
-    return subtree
+def digits(start, stop):
+    """The entries of Go's log."""
+    return [b"%d" % i for i in range(start, stop)]
 
 
 def numbers(start, stop):
-    return [b"%d" % i for i in range(start, stop)]
+    """Entries of ours."""
+    return [b"%032d" % i for i in range(start, stop)]
 
 
 def log_of(folder, *sizes, key=KEY):

@@ -15,7 +15,7 @@ from typing import Any
 from maxrr.evidence.checkpoints import note_key_id
 from maxrr.evidence.envelopes import IN_TOTO, pre_authentication_encoding
 from maxrr.evidence.exact_text import to_base64
-from maxrr.evidence.log_proofs import prove_inclusion
+from maxrr.evidence.log_proofs import Subtrees
 from tests.evidence.points import KEY, ORDER, OTHER, pem_of, strange_keys
 from tests.evidence.vectors import ORIGIN, TRUE, checkpoint, dossier, log_of
 
@@ -304,7 +304,7 @@ def in_another_log(draw: Draw, said: Any) -> None:
     path = log["inclusion"]["path"]
     log["inclusion"]["path"] = draw.choice([path, path, path[:-1], path[1:], [*path, to_base64(bytes(32))]])
     if draw.random() < 0.3:
-        other = prove_inclusion(draw.randrange(4), 4, lambda height, index: sha256(b"%d %d" % (height, index)).digest())
+        other = Subtrees(sha256(b"%d" % place).digest() for place in range(4)).prove_inclusion(draw.randrange(4), 4)
         log["inclusion"] = other.to_object()
 
 

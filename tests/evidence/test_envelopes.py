@@ -14,7 +14,7 @@ from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from maxrr.errors import EvidenceError, UntrustedKey, WrongSignature
 from maxrr.evidence import Envelope, SigningKey
-from maxrr.evidence.envelopes import IN_TOTO, EnvelopeSignature, Statement, Subject, pre_authentication_encoding
+from maxrr.evidence.envelopes import IN_TOTO, Statement, Subject, pre_authentication_encoding
 from tests.evidence.logs import flipped
 
 DIGEST = "0123456789abcdef" * 4
@@ -39,11 +39,10 @@ def test_what_is_signed_is_the_example_of_the_specification():
 
 
 def test_the_reference_reads_and_verifies_ours():
-    envelope = Envelope.sign(STATEMENT, KEY, OTHER)
+    envelope = Envelope.sign(STATEMENT, KEY)
     reference = ReferenceEnvelope.from_dict(json.loads(envelope.to_bytes()))
     assert reference.pae() == pre_authentication_encoding(IN_TOTO, envelope.payload)
-    keys = [reference_key(KEY), reference_key(OTHER)]
-    assert set(reference.verify(keys, 2)) == {KEY.public.id, OTHER.public.id}
+    assert set(reference.verify([reference_key(KEY), reference_key(OTHER)], 1)) == {KEY.public.id}
     with pytest.raises(VerificationError):
         reference.verify([reference_key(SigningKey.generate())], 1)
 
@@ -85,30 +84,26 @@ def test_the_payload_is_verified_as_it_is():
     """Nobody's other spelling of the same statement is taken for the signed one, and ours is not asked of others."""
     spaced = json.dumps(json.loads(STATEMENT.to_bytes()), indent=1).encode()
     signature = KEY.sign(pre_authentication_encoding(IN_TOTO, spaced))
-    envelope = Envelope(spaced, IN_TOTO, (EnvelopeSignature(KEY.public.id, signature),))
+    envelope = Envelope(spaced, IN_TOTO, KEY.public.id, signature)
     assert envelope.verify([KEY.public]) == STATEMENT
     with pytest.raises(EvidenceError, match="it was changed"):
-        Envelope(STATEMENT.to_bytes(), IN_TOTO, envelope.signatures).verify([KEY.public])
+        Envelope(STATEMENT.to_bytes(), IN_TOTO, KEY.public.id, signature).verify([KEY.public])
 
 
-def test_signatures_of_others_are_passed_over():
-    envelope = Envelope.sign(STATEMENT, OTHER, KEY)
-    assert envelope.verify([KEY.public]) == STATEMENT
-    garbage = EnvelopeSignature(OTHER.public.id, b"none")
-    assert Envelope(envelope.payload, IN_TOTO, (garbage, envelope.signatures[1])).verify([KEY.public]) == STATEMENT
-    with pytest.raises(WrongSignature):
-        Envelope(envelope.payload, IN_TOTO, (garbage, envelope.signatures[1])).verify([KEY.public, OTHER.public])
-    for keys in ([], [SigningKey.generate().public]):
+def test_signatures_of_others_are_refused():
+    envelope = Envelope.sign(STATEMENT, KEY)
+    for keys in ([], [OTHER.public]):
         with pytest.raises(UntrustedKey):
             envelope.verify(keys)
-    claimed = EnvelopeSignature(KEY.public.id, Envelope.sign(STATEMENT, OTHER).signatures[0].signature)
-    with pytest.raises(WrongSignature):
-        Envelope(envelope.payload, IN_TOTO, (claimed,)).verify([KEY.public])
+    claimed = Envelope(envelope.payload, IN_TOTO, KEY.public.id, Envelope.sign(STATEMENT, OTHER).signature)
+    for forged in (claimed, Envelope(envelope.payload, IN_TOTO, KEY.public.id, b"none")):
+        with pytest.raises(WrongSignature):
+            forged.verify([KEY.public])
 
 
 def test_a_signed_payload_of_another_type_is_no_statement():
     signature = KEY.sign(pre_authentication_encoding("text/plain", STATEMENT.to_bytes()))
-    envelope = Envelope(STATEMENT.to_bytes(), "text/plain", (EnvelopeSignature(KEY.public.id, signature),))
+    envelope = Envelope(STATEMENT.to_bytes(), "text/plain", KEY.public.id, signature)
     with pytest.raises(EvidenceError, match="not of the type"):
         envelope.verify([KEY.public])
 
@@ -127,7 +122,7 @@ def envelope_with(change):
         lambda said: said.update(signatures=[]),
         lambda said: said.update(signatures={}),
         lambda said: said.update(signatures=said["signatures"] * 2),
-        lambda said: said.update(signatures=[dict(said["signatures"][0], keyid=str(i)) for i in range(65)]),
+        lambda said: said["signatures"].append(dict(said["signatures"][0], keyid="another")),
         lambda said: said["signatures"][0].pop("keyid"),
         lambda said: said["signatures"][0].update(keyid=7),
         lambda said: said["signatures"][0].update(cert=""),

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from maxrr.errors import EvidenceError, WrongLog
 from maxrr.evidence import Checkpoint, Log, compare_logs
-from maxrr.evidence.log import History
-from maxrr.evidence.log_writer import LogWriter
+from maxrr.evidence.log import ENTRIES, History, LogWriter
 from tests.cases import examples
 from tests.evidence.logs import KEY, ORIGIN, log_of, numbers, tree_hash
 
@@ -38,12 +37,12 @@ def test_all_outcomes(tmp_path_factory, sizes, changed, whole):
     folder = tmp_path_factory.mktemp("logs")
     entries = [numbers(0, size) for size in sizes]
     if changed is not None and changed < sizes[1]:
-        entries[1][changed] = b"changed"
+        entries[1][changed] = b"changed".ljust(32)
     states = []
     for name, those, tiles in zip("ab", entries, whole, strict=True):
         writer = LogWriter.create(folder / name, ORIGIN, KEY)
         writer.append(those)
-        states.append(writer.log if tiles else writer.checkpoint)
+        states.append(Log(folder / name, writer.checkpoint) if tiles else writer.checkpoint)
     expected = by_entries(*entries)
     if (
         len(entries[0]) != len(entries[1]) and not whole[len(entries[0]) < len(entries[1])]
@@ -56,17 +55,15 @@ def test_two_logs_are_not_compared(tmp_path):
     writer = log_of(tmp_path / "log", 3)
     other = Checkpoint.sign("example.com/other", 3, writer.checkpoint.root, KEY)
     with pytest.raises(EvidenceError, match="two logs"):
-        compare_logs(writer.log, other)
+        compare_logs(writer.checkpoint, other)
 
 
-def test_damaged_tiles_do_not_make_a_split_view(tmp_path):
+def test_damaged_entries_do_not_make_a_split_view(tmp_path):
     writer = log_of(tmp_path / "log", 5, 300)
     shutil.copytree(tmp_path / "log", tmp_path / "copy")
-    for path in (tmp_path / "copy" / "tile" / "0").iterdir():
-        if path.is_file():
-            path.write_bytes(bytes(8192))
+    (tmp_path / "copy" / ENTRIES).write_bytes(bytes(32 * 300))
     damaged = Log(tmp_path / "copy", writer.checkpoint)
     kept = Checkpoint.sign(ORIGIN, 5, tree_hash(numbers(0, 5)), KEY)
     with pytest.raises(WrongLog):
         compare_logs(kept, damaged)
-    assert compare_logs(kept, writer.log) == History.extends
+    assert compare_logs(kept, Log(tmp_path / "log", writer.checkpoint)) == History.extends

@@ -117,7 +117,7 @@ def test_what_was_signed_before_stays_valid(tmp_path):
     signed += [Envelope.sign(said, rotate_key(path)) for _ in range(2)]
     keys = PublicKeys.load(tmp_path / "key.pub").keys
     assert [each.verify(keys) for each in signed] == [said] * 3
-    assert [each.signatures[0].key_id for each in reversed(signed)] == [key.id for key in keys]
+    assert [each.key_id for each in reversed(signed)] == [key.id for key in keys]
 
 
 class Killed(BaseException):
@@ -318,14 +318,14 @@ def test_what_is_no_file_of_keys(tmp_path):
     refused(second.public.pem + line, "not that one of these keys succeeds another")  # nor the new one
     refused(pem + b"{}", "no field")
 
-    def said(*keys, kind=KEY_SUCCESSION, subjects=(third.public.id,), **predicate):
+    def said(key, kind=KEY_SUCCESSION, subjects=(third.public.id,), **predicate):
         named = tuple(Subject(f"key{number or ''}", each) for number, each in enumerate(subjects))
         predicate = {"former": second.public.id, "time": TIME} | predicate
-        return Envelope.sign(Statement(named, kind, predicate), *keys)
+        return Envelope.sign(Statement(named, kind, predicate), key)
 
     PublicKeys(history.keys, (said(second),))
     for wrong in (
-        said(first), said(second, first), said(second, kind="https://example.com/v1"), said(second, more=1),
+        said(first), said(second, kind="https://example.com/v1"), said(second, more=1),
         said(second, subjects=(third.public.id, first.public.id)), said(second, subjects=(second.public.id,)),
         said(second, time="now"), said(second, time=5), said(second, former=first.public.id),
         said(SigningKey.generate()),

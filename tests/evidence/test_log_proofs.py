@@ -17,11 +17,9 @@ from maxrr.evidence.log_proofs import (
     Inclusion,
     Subtrees,
     leaf_hash,
-    prove_consistency,
-    prove_inclusion,
-    root_of,
 )
-from tests.evidence.logs import flipped, numbers, perfect, tree_hash
+from tests.evidence.logs import digits as numbers
+from tests.evidence.logs import flipped, tree_hash
 
 GO = json.loads((Path(__file__).parents[1] / "fixtures" / "evidence" / "go_tlog.json").read_text())
 MOST = 70
@@ -40,8 +38,8 @@ PUBLISHED = {
 
 
 @cache
-def subtree():
-    return perfect(numbers(0, MOST))
+def subtrees():
+    return Subtrees(map(leaf_hash, numbers(0, MOST)))
 
 
 @cache
@@ -56,21 +54,22 @@ def digest(proofs):
 
 def test_published_roots():
     subtrees = Subtrees()
-    assert subtrees.root.hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    for leaf, root in PUBLISHED.items():
+    assert subtrees.root(0, 0).hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    for size, (leaf, root) in enumerate(PUBLISHED.items(), start=1):
         subtrees.extend([leaf_hash(bytes.fromhex(leaf))])
-        assert subtrees.root.hex() == root
+        assert subtrees.root(0, size).hex() == root
 
 
 def test_subtrees_are_those_of_the_tree_over_all_entries():
     subtrees = Subtrees()
     for size, entry in enumerate(numbers(0, MOST)):
-        assert (len(subtrees.rows[0]), subtrees.root) == (size, roots()[size])
+        assert (len(subtrees.rows[0]), subtrees.root(0, size)) == (size, roots()[size])
         subtrees.extend([leaf_hash(entry)])
     for height, row in enumerate(subtrees.rows):
-        assert row == [subtree()(height, index) for index in range(MOST >> height)]
+        for index in range(MOST >> height):
+            assert row[index] == tree_hash(numbers(index << height, (index + 1) << height))
     subtrees.cut(MOST // 3)
-    assert subtrees.root == roots()[MOST // 3]
+    assert subtrees.root(0, MOST // 3) == roots()[MOST // 3]
 
 
 @pytest.mark.parametrize("said", GO["all"], ids=lambda said: said["size"])
@@ -78,15 +77,15 @@ def test_all_roots_and_proofs_are_those_of_go(said):
     size = said["size"]
 
     assert to_base64(roots()[size]) == said["root"]
-    assert digest([prove_inclusion(i, size, subtree()) for i in range(size)]) == said["inclusion"]
-    assert digest([prove_consistency(i + 1, size, subtree()) for i in range(size)]) == said["consistency"]
+    assert digest([subtrees().prove_inclusion(i, size) for i in range(size)]) == said["inclusion"]
+    assert digest([subtrees().prove_consistency(i + 1, size) for i in range(size)]) == said["consistency"]
 
 
 @pytest.mark.parametrize("size", range(1, MOST + 1))
 def test_every_proof_holds_and_holds_for_nothing_else(size):
     entries = numbers(0, size)
     for index in range(size):
-        proof = prove_inclusion(index, size, subtree())
+        proof = subtrees().prove_inclusion(index, size)
         leaf, root = leaf_hash(entries[index]), roots()[size]
         assert proof.verify(leaf, size, root)
         assert not proof.verify(leaf_hash(b"another"), size, root)
@@ -96,7 +95,7 @@ def test_every_proof_holds_and_holds_for_nothing_else(size):
         assert not taken(partial(Inclusion, index, size, (*proof.path, leaf)), leaf, size, root)
         assert not proof.path or not Inclusion(index, size, proof.path[:-1]).verify(leaf, size, root)
     for earlier in range(size + 1):
-        grown = prove_consistency(earlier, size, subtree())
+        grown = subtrees().prove_consistency(earlier, size)
         before, after = roots()[earlier], roots()[size]
         assert grown.verify(earlier, before, size, after)
         assert not grown.verify(earlier, leaf_hash(b"another"), size, after)
@@ -119,9 +118,9 @@ def test_roots_and_inclusion_proofs_are_those_of_pymerkle():
     for size, entry in enumerate(numbers(0, MOST), 1):
         tree.append_entry(entry)
         root = roots()[size]
-        assert tree.get_root() == root == root_of(0, size, subtree())
+        assert tree.get_root() == root == subtrees().root(0, size)
         for index in range(size):
-            theirs, ours = tree.prove_inclusion(index + 1, size), prove_inclusion(index, size, subtree())
+            theirs, ours = tree.prove_inclusion(index + 1, size), subtrees().prove_inclusion(index, size)
             verify_inclusion(leaf_hash(numbers(0, size)[index]), root, theirs)
             assert tuple(theirs.path[1:]) == ours.path
         for earlier in range(1, size + 1):
@@ -129,7 +128,7 @@ def test_roots_and_inclusion_proofs_are_those_of_pymerkle():
 
 
 def test_a_log_of_nothing():
-    assert root_of(0, 0, subtree()) == EMPTY_ROOT == tree_hash([])
+    assert subtrees().root(0, 0) == EMPTY_ROOT == tree_hash([])
     assert Consistency(0, 0, ()).verify(0, EMPTY_ROOT, 0, EMPTY_ROOT)
     assert not Consistency(0, 0, ()).verify(0, EMPTY_ROOT, 0, roots()[1])
     assert not Consistency(0, 5, ()).verify(0, roots()[1], 5, roots()[5])
@@ -140,10 +139,10 @@ def test_a_log_of_nothing():
 @pytest.mark.parametrize("size", [1, 2, 7, 13, 64, 70])
 def test_every_bit_of_a_proof_counts(size):
     for index in {0, size // 3, size - 1}:
-        made = prove_inclusion(index, size, subtree())
+        made = subtrees().prove_inclusion(index, size)
         leaf, root = leaf_hash(b"%d" % index), roots()[size]
         only_as_it_is(made, leaf, size, root)
-        grown = prove_consistency(index + 1, size, subtree())
+        grown = subtrees().prove_consistency(index + 1, size)
         only_as_it_is(grown, index + 1, roots()[index + 1], size, root)
 
 

@@ -16,7 +16,7 @@ SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") f
         ('"https://maxrr.dev/dossier/v1"', "evidence/dossiers.py"),
         ('"https://maxrr.dev/receipt/v1"', "evidence/envelopes.py"),
         ('"maxrr.dev/workspace/', "workspace/names.py"),
-        ("LOG, CHECKPOINT =", "evidence/log.py"),
+        ("LOG, CHECKPOINT, ENTRIES =", "evidence/log.py"),
     ],
 )
 def test_each_is_written_in_one_place(text: str, home: str) -> None:

@@ -12,10 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from maxrr.errors import EvidenceError, NotAKey
-from maxrr.evidence import Envelope, PublicKey, SigningKey
-from maxrr.evidence.checkpoints import Note
+from maxrr.evidence import Checkpoint, Envelope, PublicKey, SigningKey
 from maxrr.evidence.envelopes import Statement, Subject
-from maxrr.evidence.log_writer import LogWriter
+from maxrr.evidence.log import LogWriter
 
 RFC_8032 = [  # section 7.1, the first two: secret key, public key, message, signature
     (
@@ -148,7 +147,7 @@ def test_what_is_no_key_signs_nothing_and_is_not_shown(tmp_path):
     secret = "-----BEGIN PRIVATE KEY-----"
     for taken in (
         lambda: Envelope.sign(statement, secret),
-        lambda: Note.sign("text\n", "example.com/maxrr", secret),
+        lambda: Checkpoint.sign("example.com/maxrr", 0, bytes(32), secret),
         lambda: LogWriter.create(tmp_path / "new", "example.com/maxrr", secret),
         lambda: LogWriter.open(writer.folder, "example.com/maxrr", secret),
     ):
@@ -164,4 +163,4 @@ def test_who_lacks_a_newer_key_is_told_how_to_get_it():
     with pytest.raises(EvidenceError, match="maxrr verify NEW"):
         signed.verify([key.public])
     with pytest.raises(EvidenceError, match="maxrr verify NEW"):
-        Note.sign("text\n", "example.com/maxrr", newer).verify("example.com/maxrr", [key.public])
+        Checkpoint.read(Checkpoint.sign("example.com/maxrr", 0, bytes(32), newer).to_bytes(), None, [key.public])

@@ -18,7 +18,7 @@ from maxrr.evidence.checkpoints import note_key_id
 from maxrr.evidence.dossiers import CLAIMS, DOSSIER_TYPE
 from maxrr.evidence.envelopes import IN_TOTO, Statement, Subject, pre_authentication_encoding
 from maxrr.evidence.exact_text import canonical_json, to_base64
-from maxrr.evidence.log_proofs import prove_inclusion
+from maxrr.evidence.log_proofs import Subtrees, leaf_hash
 from maxrr.evidence.public_keys import KEY_SUCCESSION
 from maxrr.evidence.sparse_tree import Tree, key_of
 from tests.evidence.logs import tree_hash
@@ -65,7 +65,7 @@ def dossier(
         "commitment_before": tree.root.hex(), "commitment_after": change.root.hex(),
     }  # fmt: skip
     statement = Statement((Subject("model", "2c" * 32),), "https://maxrr.dev/receipt/v1", predicate)
-    envelope = Envelope.sign(statement, *keys)
+    envelope = Envelope.sign(statement, keys[0])
     records = []
     for each in ids:
         after = change.presence(places[each]) if replaced else change.absence(places[each])
@@ -86,12 +86,8 @@ def log_of(payload: bytes, number: int, size: int) -> dict[str, Any]:
     """A log in which this is the receipt of a number, its checkpoint, and the proof."""
     entries = [hashed(f"entry {place}") for place in range(size)]
     entries[number - 1] = sha256(payload).digest()
-    proof = prove_inclusion(number - 1, size, lambda height, index: subtree(entries, height, index))
+    proof = Subtrees(map(leaf_hash, entries)).prove_inclusion(number - 1, size)
     return {"origin": ORIGIN, "checkpoint": checkpoint(size, tree_hash(entries)), "inclusion": proof.to_object()}
-
-
-def subtree(entries: list[bytes], height: int, index: int) -> bytes:
-    return bytes(tree_hash(entries[index << height : (index + 1) << height]))
 
 
 def checkpoint(size: int, root: bytes, key: SigningKey = KEY) -> str:
@@ -103,7 +99,6 @@ TRUE = {
     "two records": dossier(["one", 2]),
     "the only record": dossier([-1], others=0, subject=None, number=1, size=1),
     "corrected": dossier(["one"], replaced=True, subject=7),
-    "two keys": dossier(["one"], keys=(KEY, OTHER)),
     "a long log": dossier(["one"], number=70, size=100),
 }
 TEXTS = {name: canonical_json(each).decode() for name, each in TRUE.items()}
@@ -288,18 +283,13 @@ def vectors_of_dossiers() -> dict[str, tuple[str, Pieces, str]]:
     twin, idle = (key.public.pem.decode() for key in TWINS)
     end = quoted(log["checkpoint"])[:-1]
     also = (end, end + f"— {ORIGIN} {to_base64(TWIN_ID + TWINS[0].sign(note.encode()))}\\n")
-    add("a second key that signed the checkpoint", HOLDS, also, (quoted([PEM]), quoted([PEM, twin])))
-    for name, keys in {"before": [PEM, twin, idle], "after": [idle, twin, PEM]}.items():
-        add(f"an idle key with the four bytes of the one {name} it", "yyyyyyn", also, (quoted([PEM]), quoted(keys)))
-    add(
-        "an idle key with the four bytes of one that is not here", "yyyyyyn", also, (quoted([PEM]), quoted([PEM, idle]))
-    )
+    add("a second key that signed the checkpoint", NO_CHECKPOINT, also, (quoted([PEM]), quoted([PEM, twin])))
+    add("two idle keys with the same four bytes", "yyyyyyn", (quoted([PEM]), quoted([PEM, twin, idle])))
     add("a key id in capitals", UNSIGNED, (f'"keyid":"{KEY.public.id}"', f'"keyid":"{KEY.public.id.upper()}"'))
     add("a signature with S + L", UNSIGNED, (sig, above(sig)))
-    two = TRUE["two keys"]["envelope"]["signatures"]
-    add("two signatures that name one key", REFUSED, (two[1]["keyid"], two[0]["keyid"]), of="two keys")
-    add("a second signature that is wrong", "yyyyyyn", (two[1]["sig"], to_base64(bytes(64))), of="two keys")
-    add("a first signature that is wrong", UNSIGNED, (two[0]["sig"], to_base64(bytes(64))), of="two keys")
+    twice = quoted(envelope["signatures"] * 2)
+    add("two signatures", REFUSED, (quoted(envelope["signatures"]), twice))
+    add("a signature that is wrong", UNSIGNED, (sig, to_base64(bytes(64))))
     add("no signature", REFUSED, (quoted(envelope["signatures"]), "[]"))
     add("another type of payload", UNSIGNED, (IN_TOTO, "application/json"))
 
@@ -373,15 +363,8 @@ def vectors_of_dossiers() -> dict[str, tuple[str, Pieces, str]]:
     noting("a checkpoint of another key", NO_CHECKPOINT, note, key=OTHER)
     noting("a checkpoint of another size", NOT_LOGGED, note.replace("\n5\n", "\n6\n"))
     noting("an empty checkpoint", NOT_LOGGED, note.replace("\n5\n", "\n0\n"))
-    witness = "\\n— witness{} " + to_base64(bytes(72)) + "\\n"
-    add("a checkpoint with a witness", HOLDS, (end, end[:-2] + witness.format("")))
-    for space in ("\u0085", "\u00a0", "\u2028", "\u3000", "+"):
-        add(f"a witness with {space!a} in its name", NO_CHECKPOINT, (end, end[:-2] + witness.format(f"{space}a")))
-    add("a witness with a mark that is no space in its name", HOLDS, (end, end[:-2] + witness.format("\ufeffa")))
-    add("a witness without a name", NO_CHECKPOINT, (end, end[:-2] + witness.replace("witness{}", "")))
-    add("a witness with a short signature", NO_CHECKPOINT, (end, end + "— witness AAAA\\n"))
-    add("63 witnesses", HOLDS, (end, end + "@"), ("@", witness.format("")[2:], 63))
-    add("64 witnesses", NO_CHECKPOINT, (end, end + "@"), ("@", witness.format("")[2:], 64))
+    witness = "\\n— witness " + to_base64(bytes(72)) + "\\n"
+    add("a checkpoint with a witness", NO_CHECKPOINT, (end, end[:-2] + witness))
     add("a second signature of the log's key that is wrong", NO_CHECKPOINT, (
         end, end + f"— {ORIGIN} " + to_base64(note_key_id(ORIGIN, KEY.public) + bytes(64)) + "\\n",
     ))  # fmt: skip
@@ -395,10 +378,12 @@ def vectors_of_dossiers() -> dict[str, tuple[str, Pieces, str]]:
 # Files of keys
 
 
-def succession(new: str = KEY.public.id, *signers: SigningKey, kind: str = KEY_SUCCESSION, **changed: Any) -> str:
+def succession(
+    new: str = KEY.public.id, signer: SigningKey = OTHER, kind: str = KEY_SUCCESSION, **changed: Any
+) -> str:  # fmt: skip
     """The line that says of a key that it succeeds the one of who signs."""
     statement = Statement((Subject("key", new),), kind, {"former": OTHER.public.id, "time": "2026-03-01"} | changed)
-    return Envelope.sign(statement, *(signers or (OTHER,))).to_bytes().decode() + "\n"
+    return Envelope.sign(statement, signer).to_bytes().decode() + "\n"
 
 
 def vectors_of_files() -> dict[str, tuple[str, list[SigningKey]]]:
@@ -430,7 +415,6 @@ def vectors_of_files() -> dict[str, tuple[str, list[SigningKey]]]:
         "a succession of a key that is not here": PEM + succession(),
         "a succession by a key that is not here": FORMER + succession(),
         "a succession of itself": FORMER + succession(OTHER.public.id),
-        "a succession with two signers": PEM + FORMER + succession(KEY.public.id, OTHER, KEY),
         "a succession of two keys": PEM + FORMER + Envelope.sign(two, OTHER).to_bytes().decode(),
         "a succession of another type": PEM + FORMER + succession(kind="https://maxrr.dev/receipt/v1"),
         "a succession in an envelope of another type": PEM + FORMER + json.dumps(foreign),

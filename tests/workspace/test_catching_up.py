@@ -145,7 +145,7 @@ def test_receipts_that_were_changed_are_refused(copies, key, tmp_path):
             workspace.catch_up(tmp_path / "forged")
     assert contents(older) == before
     if key is not None:
-        shutil.rmtree(newer / "log" / "tile" / "0")
+        (newer / "log" / "entries").unlink()
         with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="cannot be caught up"):
             workspace.catch_up(newer)
 

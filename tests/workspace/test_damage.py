@@ -24,8 +24,7 @@ from tests.workspace.problems import (
 )
 
 STEMS = (
-    "history", "extractor", "heads", "secrets", "rows", "log/checkpoint", "log/tile/0/000.p/3",
-    "log/tile/entries/000.p/3", ".lock",
+    "history", "extractor", "heads", "secrets", "rows", "log/checkpoint", "log/entries", ".lock",
 )  # fmt: skip
 HARMLESS = (".lock",)  # empty
 KEY = SigningKey.generate()

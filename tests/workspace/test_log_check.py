@@ -7,7 +7,7 @@ import pytest
 
 from maxrr.errors import EvidenceError, NotAWorkspace, UntrustedKey, WrongLog
 from maxrr.evidence import SigningKey
-from maxrr.evidence.log_writer import LogWriter
+from maxrr.evidence.log import LogWriter
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import check_receipt_log
 from maxrr.workspace.history import Frame, History

@@ -10,7 +10,7 @@ import pytest
 
 from maxrr.errors import EvidenceError, WrongLog
 from maxrr.evidence import PublicKeys, make_key, rotate_key
-from maxrr.evidence.log_writer import LogWriter
+from maxrr.evidence.log import LogWriter
 from maxrr.evidence.public_keys import find_key
 from maxrr.workspace import Workspace, check_receipt_log
 from tests.evidence.logs import contents, flipped

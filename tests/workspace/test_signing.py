@@ -114,7 +114,7 @@ def test_a_log_that_is_behind_is_brought_up_to_date_by_whoever_has_the_key(folde
         free = kinds(workspace.model)[2]
         workspace.model.unlearn(free[:1])
         with monkeypatch.context() as patch:
-            patch.setattr("maxrr.evidence.log_writer.LogWriter.append", full)
+            patch.setattr("maxrr.evidence.log.LogWriter.append", full)
             with pytest.warns(UserWarning, match="No space left"):
                 workspace.model.unlearn(free[1:2])
         assert len(entries(folder, workspace._store.token, FIRST)) == 1

@@ -58,8 +58,9 @@ def present(
         return
     for sentence in said.sentences:
         show.say(sentence)
-    signatures = [] if handed.envelope is None else handed.envelope.signatures
-    signed = [("signed by the key", f"{each.key_id}, which maxrr verify --key checks") for each in signatures]
+    signed = []
+    if handed.envelope is not None:
+        signed = [("signed by the key", f"{handed.envelope.key_id}, which maxrr verify --key checks")]
     show.facts([*said.states, *signed])
 
 

@@ -446,15 +446,13 @@ def is_gone(record: DossierRecord, root: bytes) -> bool:
 
 
 def require_keys(dossier: Dossier) -> None:
-    """Refuse keys that have signed nothing here, and signatures on the receipt by keys that are not here."""
-    known = {key.id: key for key in dossier.keys}
-    if strangers := [each.key_id for each in dossier.envelope.signatures if each.key_id not in known]:
-        raise Contradiction(f"the receipt names a key that is not here: {strangers[0][:80]}")
+    """Refuse keys that are not just those that the receipt and the checkpoint are signed with."""
+    if dossier.envelope.key_id not in [key.id for key in dossier.keys]:
+        raise Contradiction(f"the receipt names a key that is not here: {dossier.envelope.key_id[:80]}")
     dossier.envelope.verify(dossier.keys)
     checkpoint = Checkpoint.read(dossier.checkpoint.encode(), dossier.origin, dossier.keys)
-    used = {known[each.key_id] for each in dossier.envelope.signatures}
-    used |= set(checkpoint.note.verify(dossier.origin, dossier.keys))
-    if idle := [key.id for key in dossier.keys if key not in used]:
+    used = dossier.envelope.key_id, checkpoint.key.id
+    if idle := [key.id for key in dossier.keys if key.id not in used]:
         raise Contradiction(f"nothing here is signed with the key {idle[0]}")
 
 

@@ -120,7 +120,6 @@ class Statement:
 
 
 IN_TOTO = "application/vnd.in-toto+json"
-MOST_SIGNATURES = 64
 
 
 def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
@@ -147,22 +146,6 @@ def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-@dataclass(frozen=True)
-class EnvelopeSignature:
-    """One signature on an envelope.
-
-    Attributes
-    ----------
-    key_id : str
-        Which key is said to have signed: `PublicKey.id`.
-    signature : bytes
-        The signature.
-    """
-
-    key_id: str
-    signature: bytes
-
-
 class _Signature(TypedDict):
     keyid: str
     sig: str
@@ -184,41 +167,36 @@ class Envelope:
         What is signed.
     payload_type : str
         How it is to be read.
-    signatures : tuple of EnvelopeSignature
-        At most one of each key.
+    key_id : str
+        Which key is said to have signed: `PublicKey.id`.
+    signature : bytes
+        The signature.
     """
 
     payload: bytes
     payload_type: str
-    signatures: tuple[EnvelopeSignature, ...]
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.signatures) <= MOST_SIGNATURES:
-            raise EvidenceError(f"an envelope has 1 to {MOST_SIGNATURES} signatures, not {len(self.signatures)}")
-        if len({each.key_id for each in self.signatures}) < len(self.signatures):
-            raise EvidenceError("the envelope has two signatures that name the same key")
+    key_id: str
+    signature: bytes
 
     @classmethod
-    def sign(cls, statement: Statement, *keys: SigningKey) -> Self:
+    def sign(cls, statement: Statement, key: SigningKey) -> Self:
         """Sign a statement.
 
         Parameters
         ----------
         statement : Statement
             What is said.
-        *keys : SigningKey
-            Who says it: one key or several.
+        key : SigningKey
+            Who says it.
 
         Returns
         -------
         Envelope
             The signed statement.
         """
-        for key in keys:
-            require_signing_key(key)
+        require_signing_key(key)
         payload = statement.to_bytes()
-        signed = pre_authentication_encoding(IN_TOTO, payload)
-        return cls(payload, IN_TOTO, tuple(EnvelopeSignature(key.public.id, key.sign(signed)) for key in keys))
+        return cls(payload, IN_TOTO, key.public.id, key.sign(pre_authentication_encoding(IN_TOTO, payload)))
 
     def verify(self, keys: Sequence[PublicKey]) -> Statement:
         """What is said in the envelope, if one of these keys signed it.
@@ -226,7 +204,7 @@ class Envelope:
         Parameters
         ----------
         keys : sequence of PublicKey
-            The keys that are trusted. Signatures of others are passed over.
+            The keys that are trusted.
 
         Returns
         -------
@@ -236,17 +214,13 @@ class Envelope:
         Raises
         ------
         EvidenceError
-            None of the keys is named, a signature that names one of them is not its signature of this payload, or the
-            payload is no statement.
+            None of the keys is named, the signature is not that key's of this payload, or the payload is no statement.
         """
-        signed = pre_authentication_encoding(self.payload_type, self.payload)
-        known = {key.id: key for key in keys}
-        ours = [each for each in self.signatures if each.key_id in known]
-        if not ours:
+        key = next((key for key in keys if key.id == self.key_id), None)
+        if key is None:
             raise UntrustedKey(f"the envelope is not signed by a key that is trusted: {NEWER}")
-        for each in ours:
-            if not known[each.key_id].verifies(each.signature, signed):
-                raise WrongSignature(f"the signature of the key {each.key_id} is not of this envelope: it was changed")
+        if not key.verifies(self.signature, pre_authentication_encoding(self.payload_type, self.payload)):
+            raise WrongSignature(f"the signature of the key {self.key_id} is not of this envelope: it was changed")
         if self.payload_type != IN_TOTO:
             raise EvidenceError(f"the envelope's payload is not of the type {IN_TOTO}")
         return Statement.from_bytes(self.payload)
@@ -259,7 +233,7 @@ class Envelope:
         bytes
             Names sorted, no spaces, UTF-8.
         """
-        signatures = [{"keyid": each.key_id, "sig": to_base64(each.signature)} for each in self.signatures]
+        signatures = [{"keyid": self.key_id, "sig": to_base64(self.signature)}]
         return canonical_json(
             {"payload": to_base64(self.payload), "payloadType": self.payload_type, "signatures": signatures}
         )  # fmt: skip
@@ -281,11 +255,12 @@ class Envelope:
         Raises
         ------
         EvidenceError
-            It is no such envelope, has fields that are not known here, or Base64 that is not exact.
+            It is no such envelope, has fields that are not known here, more signatures than one, or Base64 that is not
+            exact.
         """
         said = read_as(_Envelope, read_json(data, "the envelope"), "the envelope")
-        signatures = tuple(
-            EnvelopeSignature(each["keyid"], from_base64(each["sig"], "a signature of the envelope"))
-            for each in said["signatures"]
-        )
-        return cls(from_base64(said["payload"], "the envelope's payload"), said["payloadType"], signatures)
+        if len(said["signatures"]) != 1:
+            raise EvidenceError(f"an envelope has one signature, not {len(said['signatures'])}")
+        (signed,) = said["signatures"]
+        payload = from_base64(said["payload"], "the envelope's payload")
+        return cls(payload, said["payloadType"], signed["keyid"], from_base64(signed["sig"], "its signature"))

@@ -1,35 +1,22 @@
-"""A transparency log in a folder of static files, for those who read it: its entries, and proofs about them."""
+"""A transparency log in two files, which only grow: its entries, and a checkpoint that the operator signs."""
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from maxrr.errors import EvidenceError, OtherLog, WrongLog
+from maxrr.errors import OtherLog, WrongLog
 from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT, Checkpoint
-from maxrr.evidence.exact_text import to_base64
-from maxrr.evidence.log_proofs import (
-    HEIGHT,
-    WIDTH,
-    Consistency,
-    Inclusion,
-    Kind,
-    Subtrees,
-    Tiles,
-    edge_of,
-    leaf_hash,
-    levels,
-    pack,
-    prove_consistency,
-    prove_inclusion,
-    root_of,
-    tile_path,
-)
-from maxrr.evidence.signing import PublicKey
-from maxrr.files import read_regular
+from maxrr.evidence.log_proofs import EMPTY_ROOT, Consistency, Inclusion, Subtrees, leaf_hash
+from maxrr.evidence.signing import PublicKey, SigningKey, require_signing_key
+from maxrr.files import flush_folder, open_regular, read_regular, write_atomically
+from maxrr.files.atomic import writable, write_at
 from maxrr.plain_text import count
 
-LOG, CHECKPOINT = "log", "checkpoint"  # the folder of a workspace's log, and the file in it that is signed
+LOG, CHECKPOINT, ENTRIES = "log", "checkpoint", "entries"  # the folder of a workspace's log, and the files in it
+ENTRY = 32  # bytes
 
 
 class Log:
@@ -62,7 +49,7 @@ class Log:
         Returns
         -------
         Log
-            The log. Its tiles are not read yet: `check_log` recomputes all of them.
+            The log. Its entries are not read yet.
 
         Raises
         ------
@@ -71,25 +58,20 @@ class Log:
         """
         return cls(folder, Checkpoint.read(read_checkpoint(folder), origin, keys))
 
-    def entries(self) -> Iterator[bytes]:
-        """Read the entries, and compare each with its hash in the log.
+    def entries(self) -> list[bytes]:
+        """Read the entries, and compare them with the checkpoint.
 
-        Yields
-        ------
-        bytes
-            One entry after the other.
+        Returns
+        -------
+        list of bytes
+            From the first, 32 bytes each.
 
         Raises
         ------
         EvidenceError
-            An entry is missing, or is not the one that was appended.
+            Entries are missing, or are not those that the checkpoint speaks of.
         """
-        for bundle in range(-(-self.checkpoint.size // WIDTH)):
-            tiles = Tiles(self.folder, self.checkpoint.size)
-            for place, (entry, hashed) in enumerate(zip(tiles.entries(bundle), tiles.hashes(0, bundle), strict=True)):
-                if leaf_hash(entry) != hashed:
-                    raise WrongLog(f"entry {WIDTH * bundle + place} of the log is not the one that was appended")
-                yield entry
+        return self._read[0]
 
     def prove_inclusion(self, index: int) -> Inclusion:
         """The proof that an entry is in the log.
@@ -107,14 +89,11 @@ class Log:
         Raises
         ------
         EvidenceError
-            There is no such entry, or the files do not give the checkpoint's root.
+            There is no such entry, or the entries do not give the checkpoint's root.
         """
         if not 0 <= index < self.checkpoint.size:
-            raise EvidenceError(f"the log has no entry {index}: it has {self.checkpoint.size}, counted from 0")
-        tiles = Tiles(self.folder, self.checkpoint.size)
-        proof = prove_inclusion(index, self.checkpoint.size, tiles.subtree)
-        self._require(proof.verify(tiles.subtree(0, index), self.checkpoint.size, self.checkpoint.root))
-        return proof
+            raise WrongLog(f"the log has no entry {index}: it has {self.checkpoint.size}, counted from 0")
+        return self._read[1].prove_inclusion(index, self.checkpoint.size)
 
     def prove_consistency(self, earlier: int) -> Consistency:
         """The proof that the log began with what it was at an earlier size.
@@ -132,20 +111,29 @@ class Log:
         Raises
         ------
         EvidenceError
-            The log never had that size yet, or the files do not give the checkpoint's root.
+            The log never had that size yet, or the entries do not give the checkpoint's root.
         """
         if not 0 <= earlier <= self.checkpoint.size:
             held = count(self.checkpoint.size, "entry", "entries")
             raise WrongLog(f"the log has {held}, and never had {earlier}")
-        tiles = Tiles(self.folder, self.checkpoint.size)
-        proof = prove_consistency(earlier, self.checkpoint.size, tiles.subtree)
-        root = root_of(0, earlier, tiles.subtree)
-        self._require(proof.verify(earlier, root, self.checkpoint.size, self.checkpoint.root))
-        return proof
+        return self._read[1].prove_consistency(earlier, self.checkpoint.size)
 
-    def _require(self, holds: bool) -> None:
-        if not holds:
-            raise WrongLog(f"the tiles in {self.folder} do not give the root of its checkpoint: check the log")
+    @cached_property
+    def _read(self) -> tuple[list[bytes], Subtrees]:
+        """The entries and what is hashed of them, if they are those of the checkpoint."""
+        path, size = self.folder / ENTRIES, self.checkpoint.size
+        try:
+            with open_regular(path) as file:
+                content = file.read(ENTRY * size)
+        except OSError as error:
+            raise WrongLog(f"{path} cannot be read: {error.strerror}") from error
+        entries = [content[start : start + ENTRY] for start in range(0, len(content), ENTRY)]
+        subtrees = Subtrees(map(leaf_hash, entries))
+        if len(content) != ENTRY * size:
+            raise WrongLog(f"{path} has {len(content):,} bytes, and the checkpoint speaks of {ENTRY * size:,}")
+        if subtrees.root(0, size) != self.checkpoint.root:
+            raise WrongLog(f"{path} does not have the entries that the checkpoint speaks of: it was changed")
+        return entries, subtrees
 
 
 def read_checkpoint(folder: str | Path) -> bytes:
@@ -153,7 +141,35 @@ def read_checkpoint(folder: str | Path) -> bytes:
     try:
         return read_regular(Path(folder) / CHECKPOINT, LARGEST_CHECKPOINT)
     except OSError as error:
-        raise EvidenceError(f"{Path(folder) / CHECKPOINT} cannot be read: {error.strerror}") from error
+        raise WrongLog(f"{Path(folder) / CHECKPOINT} cannot be read: {error.strerror}") from error
+
+
+def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey]) -> Checkpoint:
+    """Verify a log's newest checkpoint, and recompute its root from the entries.
+
+    Parameters
+    ----------
+    folder
+        The log's folder.
+    origin : str or None
+        The name that the log must have; None for whichever name it says.
+    keys : sequence of PublicKey
+        The log's keys, as in `Checkpoint.read`.
+
+    Returns
+    -------
+    Checkpoint
+        The checkpoint, of which everything holds. To see that nothing was taken back, compare it with one that was
+        kept: `compare_logs`.
+
+    Raises
+    ------
+    EvidenceError
+        Names what is wrong: the checkpoint, or the file of entries.
+    """
+    log = Log.open(folder, origin, keys)
+    log.entries()
+    return log.checkpoint
 
 
 # What two signed states of a log say about each other: whether one became the other.
@@ -173,8 +189,7 @@ class History(StrEnum):
     forked
         "split view": two histories are signed. Both states together prove it to anybody.
     unknown
-        "not known": it has more entries, and the tiles are missing that would show whether it begins with the kept
-        ones.
+        "not known": it has more entries, and they are missing, which would show whether it begins with the kept ones.
     """
 
     same = "same"
@@ -190,7 +205,7 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
     Parameters
     ----------
     kept : Log or Checkpoint
-        What somebody has kept: a checkpoint alone, or a log with its tiles.
+        What somebody has kept: a checkpoint alone, or a log with its entries.
     shown : Log or Checkpoint
         What the operator shows now.
 
@@ -220,68 +235,79 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
     return History.unknown if grown else History.older
 
 
-# Recompute a whole log from its entries, and name the first thing that is wrong.
+# Appending: first the entries, then the checkpoint that speaks of them, so that a kill harms nothing.
 
 
-def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey]) -> Checkpoint:
-    """Verify a log's newest checkpoint and recompute every hash that it rests on from the entries.
+class LogWriter:
+    """The one who appends to a log. Only one may: whoever opens it holds a lock, such as that of a workspace.
 
     Parameters
     ----------
     folder
         The log's folder.
-    origin : str or None
-        The name that the log must have; None for whichever name it says.
-    keys : sequence of PublicKey
-        The log's keys, as in `Checkpoint.read`.
-
-    Returns
-    -------
-    Checkpoint
-        The checkpoint, of which everything holds. To see that nothing was taken back, compare it with one that was
-        kept: `compare_logs`.
+    checkpoint : Checkpoint
+        Its newest checkpoint, read from the folder.
+    key : SigningKey
+        The key that signs the next ones.
 
     Raises
     ------
     EvidenceError
-        Names the first thing that is wrong: the checkpoint, a bundle of entries or a tile that is missing or damaged,
-        an entry or a hash that does not fit, a root that is not that of the entries.
+        The entries do not give the checkpoint's root.
     """
-    checkpoint = Log.open(folder, origin, keys).checkpoint
-    tiles = Tiles(folder, checkpoint.size, exact=True)
-    subtrees, bundle = Subtrees(), list[bytes]()
-    for index in range(-(-checkpoint.size // WIDTH)):
-        bundle = tiles.entries(index)
-        subtrees.extend(map(leaf_hash, bundle))
-    for level in range(levels(checkpoint.size)):
-        hashes = subtrees.rows[HEIGHT * level]
-        for first in range(0, len(hashes), WIDTH):
-            _require_hashes(tiles, level, first // WIDTH, hashes[first : first + WIDTH])
-    if subtrees.root != checkpoint.root:
-        raise WrongLog(
-            f"the root of {count(checkpoint.size, 'entry', 'entries')} is {to_base64(subtrees.root)}, and the "
-            f"checkpoint has {to_base64(checkpoint.root)}: entries and tiles were exchanged together"
-        )
-    for level in range(levels(checkpoint.size)):
-        edge = subtrees.rows[HEIGHT * level][WIDTH * edge_of(level, checkpoint.size) :]
-        _require_earlier(tiles, level, edge, b"".join)
-    _require_earlier(tiles, "entries", bundle[: checkpoint.size % WIDTH], pack)
-    return checkpoint
+
+    def __init__(self, folder: str | Path, checkpoint: Checkpoint, key: SigningKey) -> None:
+        self.folder, self.checkpoint, self.key = Path(folder), checkpoint, key
+        self._subtrees = Log(folder, checkpoint)._read[1]
+
+    @classmethod
+    def create(cls, folder: str | Path, origin: str, key: SigningKey) -> Self:
+        """Start a log without entries in a folder that has none. The folder that it lies in exists."""
+        folder, checkpoint = Path(folder), Checkpoint.sign(origin, 0, EMPTY_ROOT, key)
+        if (folder / CHECKPOINT).exists():
+            raise WrongLog(f"{folder} has a log in it")
+        write_log(folder, checkpoint, [])
+        return cls(folder, checkpoint, key)
+
+    @classmethod
+    def open(
+        cls, folder: str | Path, origin: str, key: SigningKey, *, retired: Sequence[PublicKey] = ()
+    ) -> Self:  # fmt: skip
+        """Open a log for appending. Its newest checkpoint may still be signed by a key that is retired."""
+        require_signing_key(key)
+        return cls(folder, Checkpoint.read(read_checkpoint(folder), origin, [key.public, *retired]), key)
+
+    def append(self, entries: Iterable[bytes]) -> Checkpoint:
+        """Append entries of 32 bytes: all of them, under one new checkpoint, or none.
+
+        If it raises an `OSError`, open the log again: it is as it was before, or has all of the entries.
+        """
+        entries, before = list(entries), self.checkpoint.size
+        if any(len(entry) != ENTRY for entry in entries):
+            raise WrongLog(f"an entry of a log has {ENTRY} bytes")
+        if read_checkpoint(self.folder) != self.checkpoint.to_bytes():
+            raise WrongLog(f"the log in {self.folder} is not as it was left: open it again")
+        if not entries:
+            return self.checkpoint
+        self._subtrees.extend(map(leaf_hash, entries))
+        try:
+            size = before + len(entries)
+            checkpoint = Checkpoint.sign(self.checkpoint.origin, size, self._subtrees.root(0, size), self.key)
+            with writable(self.folder / ENTRIES) as descriptor:
+                os.ftruncate(descriptor, ENTRY * before)  # beyond lies what one who was killed has left
+                write_at(descriptor, ENTRY * before, b"".join(entries))
+                os.fsync(descriptor)
+            write_atomically(self.folder / CHECKPOINT, checkpoint.to_bytes())
+        except BaseException:
+            self._subtrees.cut(before)
+            raise
+        self.checkpoint = checkpoint
+        return checkpoint
 
 
-def _require_hashes(tiles: Tiles, level: int, index: int, hashes: list[bytes]) -> None:
-    """Refuse a tile whose hashes are not these."""
-    found = tiles.hashes(level, index)
-    for place, (read, computed) in enumerate(zip(found, hashes, strict=True)):
-        if read != computed:
-            where = WIDTH * index + place
-            of = f"entry {where}" if level == 0 else f"the tile {tile_path(level - 1, where)}"
-            raise WrongLog(f"{tile_path(level, index, len(hashes))}: hash {place} is not that of {of}")
-
-
-def _require_earlier(tiles: Tiles, kind: Kind, edge: list[bytes], joined: Callable[[list[bytes]], bytes]) -> None:
-    """Refuse a partial tile of an earlier checkpoint that is not the beginning of the one of today."""
-    for width in range(1, len(edge)):
-        name = tile_path(kind, edge_of(kind, tiles.size), width)
-        if (tiles.folder / name).exists() and read_regular(tiles.folder / name) != joined(edge[:width]):
-            raise WrongLog(f"{name} is not the beginning of what the log has become")
+def write_log(folder: Path, checkpoint: Checkpoint, entries: Sequence[bytes]) -> None:
+    """Write the files of a log anew, from a checkpoint and its entries, or more than these."""
+    folder.mkdir(exist_ok=True)
+    flush_folder(folder.parent)
+    write_atomically(folder / ENTRIES, b"".join(entries[: checkpoint.size]))
+    write_atomically(folder / CHECKPOINT, checkpoint.to_bytes())

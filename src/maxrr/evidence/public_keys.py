@@ -165,12 +165,12 @@ class PublicKeys:
     def _former_and_new(self, envelope: Envelope) -> tuple[PublicKey, PublicKey]:
         """The keys of a succession, if the former one has signed it."""
         known = {key.id: key for key in self.keys}
-        statement = envelope.verify([key for key in self.keys if envelope.signatures[0].key_id == key.id])
+        statement = envelope.verify(self.keys)
         said = read_as(_Succession, statement.predicate, "the succession of a key")
         former, new = said["former"], statement.subjects[0].sha256
         if (
-            statement.predicate_type != KEY_SUCCESSION or len(statement.subjects) > 1 or len(envelope.signatures) > 1
-            or former != envelope.signatures[0].key_id or new not in known or new == former
+            statement.predicate_type != KEY_SUCCESSION or len(statement.subjects) > 1
+            or former != envelope.key_id or new not in known or new == former
             or not re.fullmatch(r"[0-9T:.+Z-]{10,40}", said["time"])
         ):  # fmt: skip
             raise EvidenceError("a statement is not that one of these keys succeeds another")

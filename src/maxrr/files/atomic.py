@@ -5,8 +5,8 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -229,3 +229,22 @@ def read_regular(path: str | Path, most: int | None = None) -> bytes:
     if len(content) > most:
         raise OSError(errno.EFBIG, f"Is larger than {most:,} bytes", str(path))
     return content
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[int]:
+    """A file to change in place. Errors name the file."""
+    descriptor = os.open(path, IN_PLACE)
+    try:
+        yield descriptor
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+def write_at(descriptor: int, start: int, content: bytes) -> None:
+    """Write all of the content: a single call may write less than it was given."""
+    written = 0
+    while written < len(content):
+        written += os.pwrite(descriptor, content[written:], start + written)

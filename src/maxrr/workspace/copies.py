@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from maxrr.errors import EvidenceError, FolderTaken, KeyMissing, OtherWorkspace, WorkspaceError
 from maxrr.evidence import Checkpoint, PublicKey
-from maxrr.evidence.log import LOG
-from maxrr.evidence.log_writer import restore_log
+from maxrr.evidence.log import LOG, write_log
 from maxrr.files import flush_folder, write_atomically
 from maxrr.plain_text import count
 from maxrr.unlearning.actions import REFUSE, Action, Guarantee
@@ -69,7 +68,7 @@ def backup(folder: str | Path, to: str | Path) -> None:
     logged = source.logged_before
     if found.files.keys and logged is not None and not is_of_lost(found, logged):
         checkpoint = Checkpoint.read(logged, found.origin, keys_of(found))
-        restore_log(place / LOG, checkpoint, [each.logged for each in source.answers])
+        write_log(place / LOG, checkpoint, [each.logged for each in source.answers])
     flush_folder(place)
     history = source.history.as_backup(datetime.now(UTC).isoformat(timespec="seconds"))
     write_atomically(place / history_name(source.token), history, private=True)  # last: now it is a workspace

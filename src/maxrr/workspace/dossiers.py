@@ -10,7 +10,7 @@ from typing import Any
 
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import EvidenceError, NotHere, NotSigned, WorkspaceError
-from maxrr.evidence import Checkpoint, Log, PublicKey
+from maxrr.evidence import Checkpoint, Log
 from maxrr.evidence.dossiers import DOSSIER_TYPE
 from maxrr.evidence.log import LOG
 from maxrr.evidence.sparse_tree import salt_of
@@ -45,9 +45,8 @@ def dossier_of(
             "with, and so are its proofs: the receipt of catching up has some of its own"
         )
     log = log_of(store, number)
-    signed_by = {each.key_id for each in handed.envelope.signatures}
-    own = dict.fromkeys(keys_of(store.root))  # a key may have been used, and later again
-    keys = [key for key in own if key.id in signed_by or has_signed(key, log.checkpoint)]
+    signed_by = handed.envelope.key_id, log.checkpoint.key.id  # after a rotation two
+    keys = [key for key in dict.fromkeys(keys_of(store.root)) if key.id in signed_by]
     return {
         "type": DOSSIER_TYPE, "operator": os.environ.get(OPERATOR) or None,
         "envelope": json.loads(store.receipt(number)), "subject": subject,
@@ -59,15 +58,6 @@ def dossier_of(
         },
         "keys": [key.pem.decode() for key in keys],
     }  # fmt: skip
-
-
-def has_signed(key: PublicKey, checkpoint: Checkpoint) -> bool:
-    """Whether a key has signed this state of the log; after a rotation it is another than the receipt's."""
-    try:
-        Checkpoint.read(checkpoint.to_bytes(), checkpoint.origin, [key])
-    except EvidenceError:
-        return False
-    return True
 
 
 def record_of(secret: bytes, proof: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from maxrr.workspace.states import State
 
 if TYPE_CHECKING:
     from maxrr.evidence import SigningKey
-    from maxrr.evidence.log_writer import LogWriter
+    from maxrr.evidence.log import LogWriter
 
 PATIENCE, PAUSE = 10.0, 0.02  # seconds that a reader tries beside one who works, and between two tries
 TRIES = 3  # to read one state: if it fails more often, the files are not as they were written

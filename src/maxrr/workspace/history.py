@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxrr.files import write_atomically
+from maxrr.files.atomic import writable, write_at
 from maxrr.workspace.errors import content_of, damaged, opened, unfamiliar
-from maxrr.workspace.rows import writable, write_at
 
 NAME = b"maxrr history "
 FIRST_LINE = re.compile(NAME + rb"1 ([0-9a-f]{16})(?: backup ([0-9]{1,18}) ([0-9T:+-]{1,40}))?\n")

@@ -6,16 +6,13 @@ compare it with the receipts (`check_receipt_log`): nothing of the workspace is 
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from maxrr.errors import EvidenceError, OtherLog, WrongLog
-from maxrr.evidence import Checkpoint, Log, PublicKey, SigningKey, check_log
-from maxrr.evidence.log import CHECKPOINT, LOG
-from maxrr.evidence.log_proofs import WIDTH, Kind, Tiles, leaf_hash, perfect_root, root_of, tile_path
-from maxrr.evidence.log_writer import LogWriter
+from maxrr.evidence import Checkpoint, Log, PublicKey, SigningKey
+from maxrr.evidence.log import CHECKPOINT, ENTRIES, LOG, LogWriter
 from maxrr.plain_text import count
 from maxrr.unlearning.receipts import Loss, follows
 from maxrr.unlearning.statements import HandedReceipt
@@ -43,49 +40,14 @@ def check(folder: Path, root: State, before: bytes | None, now: bytes | None, en
         return
     try:
         checkpoint, newest = (Checkpoint.read(each, root.origin, keys_of(root)) for each in (before, now))
+        logged = Log(folder / LOG, checkpoint).entries()
     except EvidenceError as error:
         raise damaged(path, str(error)) from None
     if newest.size < root.last.logged or checkpoint.size > root.last.requests:
         said = f"it speaks of {count(newest.size, 'receipt')}, of {root.last.requests} that were committed"
         raise damaged(path, f"{said}; {root.last.logged} of them were in the log before")
-    check_entries(folder, checkpoint, entries[: checkpoint.size])
-
-
-def check_entries(folder: Path, checkpoint: Checkpoint, entries: Sequence[bytes]) -> None:
-    """Refuse a log with other entries, or other hashes of them."""
-    tiles, level, hashes = Tiles(folder / LOG, checkpoint.size), 0, [leaf_hash(entry) for entry in entries]
-    for index, part in parts(checkpoint.size):
-        check_tile(folder, "entries", index, partial(tiles.entries, index), entries[part])
-    while hashes:
-        for index, part in parts(len(hashes)):
-            check_tile(folder, level, index, partial(tiles.hashes, level, index), hashes[part])
-        whole = [part for _, part in parts(len(hashes)) if part.stop - part.start == WIDTH]
-        level, hashes = level + 1, [perfect_root(hashes[part]) for part in whole]
-    if root_of(0, checkpoint.size, tiles.subtree) != checkpoint.root:
-        raise damaged(folder / LOG / CHECKPOINT, "the log does not have the receipts of this workspace")
-
-
-def check_tile(folder: Path, kind: Kind, index: int, read: Callable[[], list[bytes]], known: Sequence[bytes]) -> None:
-    """Refuse a tile in which something else lies."""
-    try:
-        same = read() == list(known)
-    except EvidenceError as error:
-        raise damaged(folder / LOG / tile_path(kind, index, len(known)), str(error)) from None
-    if not same:
-        raise damaged(folder / LOG / tile_path(kind, index, len(known)), "it is not that of the receipts")
-
-
-def parts(size: int) -> Iterator[tuple[int, slice]]:
-    """The tiles of so many hashes: the number of each, and which hashes it has."""
-    for index, first in enumerate(range(0, size, WIDTH)):
-        yield index, slice(first, min(first + WIDTH, size))
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Remove what a process that was killed while it wrote to the log has left."""
-    for path in (folder / LOG).rglob(".maxrr-*.tmp"):
-        if TEMPORARY.fullmatch(path.name):
-            path.unlink()
+    if logged != entries[: checkpoint.size]:
+        raise damaged(folder / LOG / ENTRIES, "they are not those of the receipts")
 
 
 def is_of_lost(root: State, checkpoint: bytes) -> bool:
@@ -104,7 +66,9 @@ def bring_up_to(
     try:
         if log is None:
             check_folder(folder / LOG)
-            remove_unfinished(folder)
+            for unfinished in (folder / LOG).glob(".maxrr-*.tmp"):
+                if TEMPORARY.fullmatch(unfinished.name):
+                    unfinished.unlink()
             if os.path.lexists(path) and is_of_lost(root, content_of(path)):
                 os.rename(folder / LOG, folder / f"{LOG}-before-{root.last.last_loss}")
             if os.path.lexists(path):
@@ -156,21 +120,22 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     path, token = history_of(folder)
     content = content_of(path)
     receipts = [content[slice(*each.receipt)] for frame in frames_in(path, content) for each in frame.answered()]
-    checkpoint = check_log(folder / LOG, None, keys)
+    log = Log.open(folder / LOG, None, keys)
+    checkpoint, entries = log.checkpoint, log.entries()
     if not f"{checkpoint.origin}/".startswith(f"{origin_of(token)}/"):
         raise OtherLog(f"the checkpoint is of another log: {checkpoint.origin!r}")
     sizes = (
         f"the log has {count(checkpoint.size, 'entry', 'entries')}, and the workspace {count(len(receipts), 'receipt')}"
     )
-    entries, signed, losses = Log(folder / LOG, checkpoint).entries(), 0, list[Loss]()
+    signed, losses = 0, list[Loss]()
     for handed in checked_receipts(receipts, keys):
-        number, entry = handed.receipt.number, next(entries, None)
-        if entry is None:
+        number = handed.receipt.number
+        if number > checkpoint.size:
             raise WrongLog(
                 f"{sizes}: receipt {number} is not logged. If a request was interrupted, open the workspace with its "
                 "key, which logs it"
             )
-        if entry.hex() != handed.sha256:
+        if entries[number - 1].hex() != handed.sha256:
             raise WrongLog(f"entry {number - 1} of the log is not the hash of receipt {number}")
         signed, losses = signed + (handed.envelope is not None), handed.receipt.losses or []
     if len(receipts) < checkpoint.size:

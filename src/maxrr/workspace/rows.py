@@ -12,14 +12,13 @@ import hmac
 import mmap
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from maxrr.files import open_regular, write_atomically
-from maxrr.files.atomic import IN_PLACE
+from maxrr.files.atomic import writable, write_at
 from maxrr.files.strict_json import Constraint
 from maxrr.workspace.errors import content_of, damaged
 
@@ -179,22 +178,3 @@ def clear(content: bytearray | mmap.mmap, size: int, rows: Iterable[int]) -> Non
     """Overwrite some rows of a table with zeros."""
     for row in rows:
         content[row * size : (row + 1) * size] = bytes(size)
-
-
-@contextmanager
-def writable(path: Path) -> Iterator[int]:
-    """A file to change in place. Errors name the file."""
-    descriptor = os.open(path, IN_PLACE)
-    try:
-        yield descriptor
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        os.close(descriptor)
-
-
-def write_at(descriptor: int, start: int, content: bytes) -> None:
-    """Write all of the content: a single call may write less than it was given."""
-    written = 0
-    while written < len(content):
-        written += os.pwrite(descriptor, content[written:], start + written)

@@ -11,7 +11,6 @@ const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
 const PAYLOAD_TYPE = "application/vnd.in-toto+json";
 const KEY_SUCCESSION = "https://maxrr.dev/key-succession/v1";
 const MOST_RECORDS = 10000;
-const MOST_SIGNATURES = 64;
 const LARGEST_DOSSIER = 64 << 20; // bytes
 const LARGEST_CHECKPOINT = 1 << 20;
 const LARGEST_KEYS = 1 << 20; // of a file of keys
@@ -337,13 +336,13 @@ async function keysGiven(text) {
 
 // That a former key has signed that another one succeeds it, and both are here.
 async function requireSuccession(envelope, keys) {
-  const [{ key: former }, ...others] = envelope.signatures;
+  const { key: former } = envelope;
   const signer = keys.filter(({ id }) => id === former);
   if (!signer.length) throw new Wrong("a key is said to succeed one that is not here");
   const { subjects, type, predicate } = await openEnvelope(envelope, signer, "succession of a key");
   const said = exactly(predicate, ["former", "time"], "the succession of a key");
   const [{ digest }] = subjects;
-  if (type !== KEY_SUCCESSION || subjects.length > 1 || others.length || said.former !== former || digest === former
+  if (type !== KEY_SUCCESSION || subjects.length > 1 || said.former !== former || digest === former
     || !keys.some(({ id }) => id === digest) || !/^[0-9T:.+Z-]{10,40}$/.test(textOf(said.time, "the time of a succession"))) {
     throw new Wrong("a statement is not that one of these keys succeeds another");
   }
@@ -391,16 +390,12 @@ function readRecord(said) {
 
 function readEnvelope(said) {
   const envelope = exactly(said, ["payload", "payloadType", "signatures"], "the envelope");
-  const signatures = listOf(envelope.signatures, "the envelope's signatures", 1, MOST_SIGNATURES).map((each) => {
-    const { keyid, sig } = exactly(each, ["keyid", "sig"], "a signature of the envelope");
-    return { key: textOf(keyid, "a key id"), signature: fromBase64(sig, "a signature of the envelope") };
-  });
-  if (new Set(signatures.map(({ key }) => key)).size < signatures.length) {
-    throw new Wrong("the envelope has two signatures that name the same key");
-  }
+  const [signed] = listOf(envelope.signatures, "the envelope's signatures", 1, 1);
+  const { keyid, sig } = exactly(signed, ["keyid", "sig"], "the envelope's signature");
   return {
     payload: fromBase64(envelope.payload, "the envelope's payload"),
-    kind: textOf(envelope.payloadType, "the envelope's payload type"), signatures,
+    kind: textOf(envelope.payloadType, "the envelope's payload type"),
+    key: textOf(keyid, "a key id"), signature: fromBase64(sig, "the envelope's signature"),
   };
 }
 
@@ -439,19 +434,14 @@ async function readDossier(text) {
 
 // ---- what is signed
 
-async function openEnvelope({ payload, kind, signatures }, keys, what = "receipt") {
+async function openEnvelope({ payload, kind, key, signature }, keys, what = "receipt") {
   const type = utf8(kind);
   const message = join(utf8(`DSSEv1 ${type.length} `), type, utf8(` ${payload.length} `), payload);
-  let ours = 0;
-  for (const { key, signature } of signatures) {
-    const known = keys.find(({ id }) => id === key);
-    if (!known) continue;
-    if (!(await verifies(known.raw, signature, message))) {
-      throw new Wrong(`the signature of the key ${key} is not of this ${what}: it was changed`);
-    }
-    ours++;
+  const known = keys.find(({ id }) => id === key);
+  if (!known) throw new Wrong("the receipt is not signed by this key");
+  if (!(await verifies(known.raw, signature, message))) {
+    throw new Wrong(`the signature of the key ${key} is not of this ${what}: it was changed`);
   }
-  if (!ours) throw new Wrong("the receipt is not signed by this key");
   if (kind !== PAYLOAD_TYPE) throw new Wrong("what is signed is of another type");
   let text = null;
   try {
@@ -567,38 +557,29 @@ async function openCheckpoint(text, origin, keys) {
   if (end < 0 || !text.endsWith("\n")) throw new Wrong("the checkpoint has no signatures after an empty line");
   const signed = text.slice(0, end + 1);
   const lines = signed.slice(0, -1).split("\n");
-  if (lines.length !== 3 || !/^(0|[1-9][0-9]{0,18})$/.test(lines[1]) || BigInt(lines[1]) >= 1n << 63n) {
+  if (lines.length !== 3 || !/^(0|[1-9][0-9]{0,17})$/.test(lines[1])) {
     throw new Wrong("the checkpoint does not have three lines: the log's name, its size, its root");
   }
   if (lines[0] !== origin) throw new Wrong("the checkpoint is of another log");
   const root = fromBase64(lines[2], "the checkpoint's root", 32);
+  const [, name, base64] = /^\u2014 ([^ \n]+) ([^ \n]+)\n$/.exec(text.slice(end + 2)) ?? [];
+  if (!name || !NAME.test(name) || !NAME.test(origin)) throw new Wrong("below the checkpoint stands not one signature");
+  const content = fromBase64(base64, "the signature of the checkpoint");
   const ids = await Promise.all(keys.map((key) => noteKeyId(origin, key)));
-  const below = text.slice(end + 2, -1).split("\n");
-  if (below.length > MOST_SIGNATURES) throw new Wrong("the checkpoint has too many signatures");
-  const signers = [];
-  for (const line of below) {
-    const [, name, base64] = /^\u2014 ([^ ]+) ([^ ]+)$/.exec(line) ?? [];
-    if (!name || !NAME.test(name)) throw new Wrong("a line below the checkpoint is no signature");
-    const content = fromBase64(base64, "a signature of the checkpoint");
-    if (content.length < 5) throw new Wrong("a signature of the checkpoint is too short");
-    const named = keys.filter((_, place) => name === origin && same(ids[place], content.subarray(0, 4)));
-    const holds = await Promise.all(named.map(({ raw }) => verifies(raw, content.subarray(4), utf8(signed))));
-    if (named.length && !holds.includes(true)) {
-      throw new Wrong("the signature of the log is not of this checkpoint: it was changed, or is of another key");
-    }
-    signers.push(...named.filter((_, place) => holds[place]).map(({ id }) => id));
-  }
-  if (!signers.length) throw new Wrong("the checkpoint is not signed by this key");
-  return { size: BigInt(lines[1]), root, signers };
+  const named = keys.filter((_, place) => name === origin && same(ids[place], content.subarray(0, 4)));
+  const holds = await Promise.all(named.map(({ raw }) => verifies(raw, content.subarray(4), utf8(signed))));
+  if (!named.length) throw new Wrong("the checkpoint is not signed by this key");
+  const signer = named.find((_, place) => holds[place]);
+  if (!signer) throw new Wrong("the signature of the log is not of this checkpoint: it was changed, or is of another key");
+  return { size: BigInt(lines[1]), root, signer: signer.id };
 }
 
 async function requireKeys(dossier) {
   const ids = dossier.keys.map(({ id }) => id);
-  const named = dossier.envelope.signatures.map(({ key }) => key);
-  if (named.some((key) => !ids.includes(key))) throw new Wrong("the receipt names a key that is not here");
+  if (!ids.includes(dossier.envelope.key)) throw new Wrong("the receipt names a key that is not here");
   await openEnvelope(dossier.envelope, dossier.keys);
-  const { signers } = await openCheckpoint(dossier.checkpoint, dossier.origin, dossier.keys);
-  if (ids.some((id) => !named.includes(id) && !signers.includes(id))) {
+  const { signer } = await openCheckpoint(dossier.checkpoint, dossier.origin, dossier.keys);
+  if (ids.some((id) => id !== dossier.envelope.key && id !== signer)) {
     throw new Wrong("nothing here is signed with one of the keys that came with it");
   }
 }
