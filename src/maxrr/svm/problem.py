@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -99,6 +99,23 @@ def cleared(flags: Bools, rows: Ints) -> Bools:
     found[rows] = False
     found.flags.writeable = False
     return found
+
+
+# The same object with something else in it: as `dataclasses.replace`, in a fifth of the time.
+
+
+T = TypeVar("T")
+
+
+def changed(one: T, **changes: Any) -> T:
+    """A copy of a frozen dataclass with other values for some fields.
+
+    What was computed from the fields and kept beside them is not copied. `__post_init__` is not called.
+    """
+    known = vars(one)
+    other = object.__new__(type(one))
+    vars(other).update({name: known[name] for name in one.__dataclass_fields__}, **changes)  # type: ignore[attr-defined]
+    return other
 
 
 # How far samples are from a head's margin, and which of them a change of its weights cannot bring there.
@@ -335,7 +352,7 @@ class Samples:
 
     def without(self, places: Ints) -> "Samples":
         """The same samples when these are no longer held. What is known of all is found without looking at all."""
-        lighter = replace(self, held=cleared(self.held, places), counter=Counter())
+        lighter = changed(self, held=cleared(self.held, places), counter=Counter())
         took_part = places[self.penalties.weights[places] > 0.0]
         known = lighter.__dict__
         known["counts"] = self.counts - np.bincount(self.codes[took_part], minlength=len(self.counts))
@@ -379,7 +396,7 @@ class Head:
         """The same head when samples have gone that do not shape it: of how near they were nothing stays."""
         if self.screen is None or not any_among(places, self.screen.places):
             return self
-        other = replace(self, screen=self.screen.without(places))
+        other = changed(self, screen=self.screen.without(places))
         other.__dict__["influential"] = self.influential
         return other
 
