@@ -70,9 +70,15 @@ def name_of(network: Network) -> NamedNetwork | None:
         named = NamedNetwork(f"maxrr.nets:{type(network).__name__}", tuple(vars(network)["arguments"]))
         with drawing(0, WEIGHTS):  # leaves the numbers that others draw as they are
             return named if describe(named()) == describe(network) else None
-    maker = maker_of(network)
+    maker = imported_from(network)
+    return None if maker is None else NamedNetwork(maker)
+
+
+def imported_from(function: Any) -> str | None:
+    """Where a fresh process finds a function, as in `package.module:function`; None where it does not."""
+    name = maker_of(function)
     try:
-        return NamedNetwork(maker) if find_maker(maker) is network and not maker.startswith("__main__") else None
+        return name if find_maker(name) is function and not name.startswith("__main__") else None
     except ValueError:
         return None
 

@@ -6,7 +6,6 @@ give the same bytes is looked at, not proven.
 """
 
 import hashlib
-import importlib
 import sys
 import threading
 import warnings
@@ -23,6 +22,7 @@ from maxrr.data import Dataset
 from maxrr.errors import DataError, TrainingChanged, TrainingMissing
 from maxrr.files import from_plain, sha256_of
 from maxrr.nets.inputs import as_array
+from maxrr.nets.naming import imported_from
 from maxrr.nets.probe import types_and_shapes, with_weights_of
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.seeding import Network, all_drawing, begin, pinned
@@ -66,14 +66,14 @@ class OwnTraining:
     @classmethod
     def by(cls, function: TrainingFunction) -> "OwnTraining":
         """The training by this function, if a fresh process could import it."""
-        home, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
-        if home == "__main__" or not name.isidentifier() or not is_found(function, home, name):
+        name = imported_from(function)
+        if name is None:
             raise DataError(
-                f"train is {name or repr(function)!s:.80}, which a fresh process cannot import: put the function into "
+                f"train is {getattr(function, '__qualname__', repr(function))!s:.80}, which a fresh process cannot import: put the function into "
                 "a module of its own, such as my_training.py, and import it from there (not from a notebook or the "
                 "script itself, and no lambda or function within another)"
             )
-        return cls(f"{home}:{name}", source_of(function), function=function)
+        return cls(name, source_of(function), function=function)
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "OwnTraining":
@@ -164,14 +164,6 @@ def training_of(facts: Mapping[str, Any], function: TrainingFunction | None = No
     if found.facts != dict(facts):
         raise ValueError(f"{dict(facts)!r:.80} is no recipe")
     return found
-
-
-def is_found(function: Any, home: Any, name: str) -> bool:
-    """Whether importing this name gives the function."""
-    try:
-        return isinstance(home, str) and getattr(importlib.import_module(home), name, None) is function
-    except ImportError:
-        return False
 
 
 def source_of(function: Any) -> str:

@@ -31,8 +31,8 @@ from maxrr.svm.search.start import Guess
 TOGETHER = 8  # runs begun together on a graphics processor
 MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory
 
-Job = tuple[int, AnyArray | ValueError, Bools | None, Guess | None]
-"""A run's number, its features or what is wrong with them, its samples, and where its heads are if that is known."""
+Job = tuple[int, AnyArray, Bools | None, Guess | None]
+"""A run's number, its features, its samples, and where its heads are if that is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,11 @@ def spread(
     def jobs() -> Iterator[Job]:
         nonlocal taken
         for group, mask in groups(zip(runs, masks, strict=False)):
-            for X, guess in begin_runs(group, mask, blank):
+            try:
+                begun = list(begin_runs(group, mask, blank))
+            except ValueError as error:
+                raise ValueError(f"run {taken}: {error}") from error
+            for X, guess in begun:
                 taken += 1
                 yield taken - 1, X, mask, guess
 
@@ -146,8 +150,8 @@ def spread(
 
 
 def groups(runs: Iterable[tuple[AnyArray, Bools | None]]) -> Iterator[tuple[list[AnyArray], Bools | None]]:
-    """Runs that are begun together."""
-    for _, alike in groupby(runs, key=lambda run: id(run[1])):
+    """Runs that are begun together: alike, and on a device."""
+    for _, alike in groupby(runs, key=lambda run: (id(run[1]), tuple(run[0].shape), getattr(run[0], "device", None))):
         for X, mask in alike:
             yield [X, *(X for X, _ in islice(alike, together(X) - 1))], mask
 
@@ -159,43 +163,23 @@ def together(X: AnyArray) -> int:
 
 def begin_runs(
     group: list[AnyArray], mask: Bools | None, blank: Samples
-) -> Iterator[tuple[AnyArray | ValueError, Guess | None]]:
-    """What a worker gets of each run. What is wrong with one is said when its turn comes, after the runs before."""
-    checked = [features_or_error(X, blank) for X in group]
-    there = [X for X in checked if on_accelerator(X)]
-    guesses = iter(guess_on_device(there, masked(blank, mask)) if len(masked(blank, mask).present) > 1 else [])
-    for features in checked:
-        if isinstance(features, ValueError):
-            yield features, None
-        else:
-            yield to_numpy(features), next(guesses, None) if on_accelerator(features) else None
+) -> Iterator[tuple[AnyArray, Guess | None]]:  # fmt: skip
+    """What a worker gets of each run: its features in main memory, and where its heads are, as a device finds them."""
+    some = masked(blank, mask)
+    if not on_accelerator(group[0]) or len(some.present) < 2:
+        yield from ((to_numpy(X), None) for X in group)
+        return
+    from maxrr.svm.cuda import start as start_cuda
+
+    there = [validation.features(X, None) for X in group]
+    for X in there:
+        check_length(X, blank)
+    yield from zip(map(to_numpy, there), start_cuda.guess_runs(some, there, heads_needed(some)), strict=True)
 
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
     """Those samples that take part."""
     return blank if mask is None else replace(blank, held=np.asarray(mask, dtype=bool))
-
-
-def features_or_error(X: AnyArray, blank: Samples) -> AnyArray | ValueError:
-    """The features as the solver wants them. Those of NumPy are left to the worker."""
-    try:
-        if not is_torch(X):
-            return X
-        features = validation.features(X, None)
-        check_length(features, blank)
-        return features
-    except ValueError as error:
-        return error
-
-
-def guess_on_device(there: list[AnyArray], blank: Samples) -> list[Guess]:
-    """Where the heads of each run are, as a device finds them."""
-    if not there:
-        return []
-    from maxrr.svm.cuda import start as start_cuda
-
-    stacks = [there] if len({(X.shape, X.device) for X in there}) == 1 else [[X] for X in there]
-    return [guess for stack in stacks for guess in start_cuda.guess_runs(blank, stack, heads_needed(blank))]
 
 
 def check_length(features: AnyArray, blank: Samples) -> None:
@@ -214,8 +198,6 @@ def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) 
     """What a worker does for one run; its errors name the run."""
     number, X, mask, guess = job
     try:
-        if isinstance(X, ValueError):
-            raise X
         blank = masked(without_features(np.array(codes), Penalties(C, weights, bounds)), mask)
         samples = filled(blank, validation.owned(validation.features(X, None)))
         if len(samples.present) < 2:
