@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from maxrr.data import load
 from maxrr.nets.naming import NamedNetwork
-from maxrr.unlearning.bundles import network_in
+from maxrr.unlearning.bundles import facts_in
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell, kinds, model_of, receipt_file
 
@@ -97,7 +97,7 @@ def test_additions_are_replayed_where_a_function_of_ones_own_makes_the_network(
     shell("add", "ws", "new.csv", "--yes")
     assert shell("replay", "ws", 1, "--json").json["outcome"] == "identical"
     shell("bundle", "ws", "model.bundle")
-    named = network_in("model.bundle")
+    named = facts_in("model.bundle").network
     assert (named.maker, named.arguments[1]) == (maker, 2)
     brought = ("--source", visits_csv, "--source", "new.csv")
     found = shell("replay", "model.bundle", receipt_file(tmp_path / "ws", 1), *brought, "--json").json

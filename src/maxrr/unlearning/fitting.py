@@ -154,8 +154,7 @@ def fit(
         heads = blueprint.fit_heads(features, records, progress)
         clock.append(time.perf_counter())
     durations = Durations.measured(
-        np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_),
-        blueprint.at_once(blueprint.sharding.count),
+        np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_)
     )  # fmt: skip
     fitted = Fitted(
         blueprint, extractor, fingerprint, heads, held, choice, label_kind, key, secret, Tombstones(), durations,
