@@ -33,7 +33,7 @@ def test_all_records_of_a_source_are_added(shell: Shell, visits: Path, monday: P
     before = shell("status", visits, "--json").json
     planned = shell("add", visits, monday, "--plan", "--json").json
     assert (planned["added"], planned["requested"], planned["guarantee"]) == (12, 0, "exact-refit")
-    assert "12 records" in planned["conditions"][0]
+    assert "12 added" in planned["conditions"][0]
     assert "12 to add" in shell("add", visits, monday, "--plan").out
     assert shell("status", visits, "--json").json == before
     assert "say --yes" in shell("add", visits, monday, code=2).err
