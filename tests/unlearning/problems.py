@@ -17,7 +17,7 @@ from maxrr.nets.architecture import architecture
 from maxrr.nets.networks import SideBySide
 from maxrr.nets.seeding import begin
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.commitment import keyed_hash, model_hash
+from maxrr.unlearning.commitment import ExtractorHash, keyed_hash
 from tests.cases import THOROUGH
 from tests.evidence.oracle import commitment_to
 
@@ -193,7 +193,7 @@ def hash_of(extractor, head, class_names):
     """The hash of a model of these two."""
     ours = SideBySide(list(extractor.parts)) if isinstance(extractor, Beside) else extractor  # as its layers are named
     names = [class_names[label] for label in head.classes_]
-    return model_hash(architecture(ours), extractor.state_dict(), names, head.coef_, head.intercept_)
+    return ExtractorHash(architecture(ours), extractor.state_dict()).with_heads(names, head.coef_, head.intercept_)
 
 
 def parts(extractor, head, class_names):

@@ -92,11 +92,11 @@ def test_a_record_cannot_be_replaced_by_itself():
 
 def test_swapped_classes_and_a_core_of_another_kind_are_found(here):
     receipt, bundle, retained = retrained()
-    from maxrr.unlearning.commitment import model_hash
+    from maxrr.unlearning.commitment import ExtractorHash
 
     names = (bundle.classes[1], bundle.classes[0], *bundle.classes[2:])
     swapped = replace(bundle, classes=names)
-    hash_ = model_hash(bundle.facts.layers, swapped.extractor, names, bundle.weights, bundle.intercepts)
+    hash_ = ExtractorHash(bundle.facts.layers, swapped.extractor).with_heads(names, bundle.weights, bundle.intercepts)
     swapped = told(swapped, model_hash=hash_)
     replayed = replay(*handed_in(receipt, swapped), retained)
     assert replayed.outcome == "different"  # each head was given the name of another

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from maxrr.core import HashCore
 from maxrr.core.shards import sharding_of
 from maxrr.nets.training import warm_up
-from maxrr.unlearning import blueprint as blueprint_
 from maxrr.unlearning import fitting as model_
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.facts import Durations
@@ -35,21 +34,14 @@ def test_a_pace_is_seconds_a_piece():
     assert Durations.measured([6.0, 8.0, 9.0], core=3, records=4, heads=2) == Durations(2.0, 2.0, 4.5)
 
 
-def test_networks_that_were_trained_side_by_side_took_as_long_as_one():
-    """Two at a time, and then one alone of four equal shards: half of what training all of them took."""
-    durations = Durations.measured([8.0, 0.0, 0.0], core=400, records=1, heads=1, at_once=2)
-    assert durations.expected(1, 0, 100, 0, True) == 4.0
-
-
-@pytest.mark.parametrize(("shards", "touched"), [(1, 1), (4, 1), (4, 3)])
-def test_a_plan_counts_with_the_cores_that_its_shards_take(shards, touched, monkeypatch):
-    monkeypatch.setattr(blueprint_, "cores", lambda: 2)
+@pytest.mark.parametrize(("shards", "touched"), [(1, 1), (4, 3)])
+def test_a_plan_counts_the_shards_that_are_trained_again(shards, touched):
     found = fresh(HashCore(0.9, key="house", shards=shards), table()).fit(table())
     found._state = replace(found._state, durations=Durations(TRAIN, EMBED, HEAD))
     shard = sharding_of(found.core).of(found.core_.ids)
     plan = found.plan([found.core_.ids[shard == number][0] for number in range(touched)], core_policy="retrain")
     embedded = EMBED * plan.embeds * touched / shards
-    assert plan.seconds == pytest.approx(TRAIN * plan.trains / min(2, touched) + embedded + HEAD * plan.heads)
+    assert plan.seconds == pytest.approx(TRAIN * plan.trains + embedded + HEAD * plan.heads)
 
 
 def test_what_pytorch_loads_for_the_first_step_of_a_process_is_not_counted(monkeypatch):

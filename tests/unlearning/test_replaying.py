@@ -14,7 +14,7 @@ from maxrr.nets.seeding import begin
 from maxrr.svm.certificate import EXACT, FORM
 from maxrr.unlearning import Outcome, replay, replaying
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.commitment import class_hmac, keyed_hash, model_hash
+from maxrr.unlearning.commitment import ExtractorHash, class_hmac, keyed_hash
 from maxrr.unlearning.receipts import HeadCertificate, claim_of
 from maxrr.unlearning.replaying import INTERCEPTS, WEIGHTS, compared
 from tests.unlearning.problems import core_of, kinds, table, table_model, weights_changed
@@ -35,7 +35,9 @@ def told(bundle, **facts):
 
 def hashed_again(bundle):
     """The bundle with the hash of the weights that it has: as a forger would hand it in."""
-    hash_ = model_hash(bundle.facts.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
+    hash_ = ExtractorHash(bundle.facts.layers, bundle.extractor).with_heads(
+        bundle.classes, bundle.weights, bundle.intercepts
+    )
     return told(bundle, model_hash=hash_)
 
 

@@ -102,11 +102,13 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
     from maxrr.errors import UnknownRecords
     from maxrr.unlearning import Bundle
     from maxrr.unlearning import replay as replay_
-    from maxrr.unlearning.bundles import network_in, training_in
+    from maxrr.unlearning.bundles import facts_in
+    from maxrr.unlearning.codec import network_named
     from maxrr.unlearning.record_kind import RecordKind
 
     handed, network, train = read(Path(receipt)), os.environ.get(NETWORK), os.environ.get(TRAIN)
-    named, trainer = network_in(bundle), training_in(bundle)
+    facts = facts_in(bundle)
+    named, trainer = network_named(facts), facts.function
     if network is None and (named is None or not named.our_own):
         raise Stop(FAILED, network_missing("bundle", None if named is None else named.maker), "network-missing")
     if train is None and trainer is not None:
@@ -169,11 +171,11 @@ def bundle(
     """
     from maxrr.data.reading import Reading, beside
     from maxrr.files import read_regular, write_atomically
-    from maxrr.unlearning.bundles import network_in
+    from maxrr.unlearning.bundles import facts_in
 
     in_folder = Path(place).is_dir() or place.endswith(("/", os.sep))
     file = Path(place) / BUNDLE if in_folder else Path(place)
-    outputs.check(file, "a bundle", network_in)
+    outputs.check(file, "a bundle", facts_in)
     outputs.check(beside(file), "how a source is read", lambda path: Reading.from_toml(read_regular(path).decode()))
     with opened(workspace, read_only=True, newest=True) as found:
         check_code(found)

@@ -30,7 +30,7 @@ from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import Network, begin
 from maxrr.nets.training import train, train_apart, train_many
 from maxrr.nets.training_function import OwnTraining, Training
-from maxrr.parallel.engine import Engine, cores
+from maxrr.parallel.engine import Engine
 from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm import FlatHeadWarning
@@ -159,12 +159,6 @@ class Blueprint:
                 tell = tell and len(numbers) == 1  # of which nothing is said
             found |= {number: split(network)[0] for number, network in zip(numbers, networks, strict=True)}
         return {number: found[number] for number in shards}
-
-    def at_once(self, networks: int) -> int:
-        """How many of so many networks are trained side by side, as far as can be said beforehand."""
-        if self.frozen or isinstance(self.recipe, OwnTraining) or chosen_device(self.device).type != "cpu":
-            return 1
-        return max(1, min(networks, cores() // self.threads))
 
     def extractors(
         self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None

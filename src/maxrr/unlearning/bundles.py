@@ -21,7 +21,7 @@ from maxrr.data import Dataset
 from maxrr.errors import NetworkMissing, OtherRecords, TrainingMissing, UnknownRecords
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
 from maxrr.files.strict_json import Digest, PositiveFloat, body_of, json_text
-from maxrr.nets.naming import NamedNetwork, as_recorded
+from maxrr.nets.naming import as_recorded
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.svm.arrays import wide
@@ -267,8 +267,8 @@ class Bundle(Contents):
             raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
-def network_in(path: str | Path) -> NamedNetwork | None:
-    """The name of what makes the network of the bundle in a file. The network is not made.
+def facts_in(path: str | Path) -> Facts:
+    """Read what the bundle in a file says of its model, such as which function makes its network. Nothing is made.
 
     Parameters
     ----------
@@ -277,36 +277,15 @@ def network_in(path: str | Path) -> NamedNetwork | None:
 
     Returns
     -------
-    maxrr.nets.naming.NamedNetwork or None
-        The function or class, and its arguments; None where it has no name that can be imported.
+    maxrr.unlearning.facts.Facts
+        What the model is beside arrays, secrets and names.
 
     Raises
     ------
     ValueError
         The file is not a bundle, is damaged, or is of another version.
     """
-    return codec.network_named(content_of(path)[0].facts)
-
-
-def training_in(path: str | Path) -> str | None:
-    """The name of the function that trained the network of the bundle in a file. It is not imported.
-
-    Parameters
-    ----------
-    path : str or Path
-        A file that `Bundle.save` wrote.
-
-    Returns
-    -------
-    str or None
-        As in package.module:function; None where a recipe of this library trained it.
-
-    Raises
-    ------
-    ValueError
-        The file is not a bundle, is damaged, or is of another version.
-    """
-    return content_of(path)[0].facts.function
+    return content_of(path)[0].facts
 
 
 def content_of(path: str | Path) -> tuple[Contents, dict[str, Tensor]]:

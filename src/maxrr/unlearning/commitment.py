@@ -29,7 +29,7 @@ Digests = NDArray[np.uint8]
 
 
 class ExtractorHash:
-    """A hash that has seen the extractor, and can go on with any heads.
+    """The SHA-256 over layers and every weight with its name, type and shape, which can go on with any heads.
 
     Parameters
     ----------
@@ -45,21 +45,13 @@ class ExtractorHash:
             self._seen.update(framed(framed(name.encode(), described(as_array(value.detach().cpu())))))
 
     def with_heads(self, classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]) -> str:
-        """The hash of a model with these heads."""
+        """The hash of a model with these heads and the names of their classes."""
         whole = self._seen.copy()
         whole.update(framed(framed(*map(identifier_bytes, classes)), described(weights), described(intercepts)))
         return whole.hexdigest()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ExtractorHash":
         return self  # it never changes
-
-
-def model_hash(
-    layers: str, extractor: Mapping[str, Tensor], classes: Sequence[str], weights: NDArray[Any],
-    intercepts: NDArray[Any],
-) -> str:  # fmt: skip
-    """SHA-256 over the layers, every weight with its name, type and shape, and the heads with their classes' names."""
-    return ExtractorHash(layers, extractor).with_heads(classes, weights, intercepts)
 
 
 def described(array: NDArray[Any]) -> bytes:
@@ -127,6 +119,12 @@ class TreeRecord:
     subject: int | str | None
     record_hash: bytes
 
+    def placed(self, secret: bytes) -> tuple[bytes, bytes, bytes]:
+        """The record's salt, and its key and value in the tree."""
+        name = identifier_bytes(self.id)
+        salt = salt_of(secret, name)
+        return salt, key_of(salt, name), value_of(salt, self.record_hash)
+
 
 class Commitment:
     """The commitment of one state: its root, and as long as the state is the newest, the tree.
@@ -160,8 +158,8 @@ class Commitment:
         self, tree: Tree, secret: bytes, leaving: tuple[TreeRecord, ...], arriving: Iterable[TreeRecord]
     ) -> "Commitment":  # fmt: skip
         """The commitment once records have left and others arrived, which may have the same ids."""
-        put = dict(placed(secret, one) for one in arriving)
-        gone = {key_of(salt_of(secret, name), name) for name in (identifier_bytes(one.id) for one in leaving)}
+        put = dict(one.placed(secret)[1:] for one in arriving)
+        gone = {one.placed(secret)[1] for one in leaving}
         found = Commitment()
         found._tree, found._change = tree, tree.change(gone - put.keys(), put)
         found.root, found._secret, found._leaving = found._change.root.hex(), secret, leaving
@@ -184,19 +182,10 @@ class Commitment:
 
 def departure(tree: Tree, change: Change, secret: bytes, one: TreeRecord) -> Departure:
     """One record, with proofs of the state before and of that after."""
-    name = identifier_bytes(one.id)
-    salt = salt_of(secret, name)
-    key, value = key_of(salt, name), value_of(salt, one.record_hash)
+    salt, key, value = one.placed(secret)
     then = change.get(key)
     after = change.absence(key) if then is None else change.presence(key)
     return Departure(one.id, one.subject, salt, value, tree.presence(key), after, then)
-
-
-def placed(secret: bytes, one: TreeRecord) -> tuple[bytes, bytes]:
-    """Key and value of a record."""
-    name = identifier_bytes(one.id)
-    salt = salt_of(secret, name)
-    return key_of(salt, name), value_of(salt, one.record_hash)
 
 
 def salts_of(secret: bytes, ids: NDArray[Any]) -> Digests:

@@ -23,12 +23,12 @@ class Effect:
     @classmethod
     def of(cls, fitted: Fitted, request: Request) -> "Effect":
         records = fitted.records
-        influential, shaped = fitted.influenced(request.rows)
+        among, shaped = fitted.heads._influential_among(request.rows)
         left = np.flatnonzero(records.counts_without(request.rows))
         if request.added is not None:
             left = np.union1d(left, request.added.labels)
         return cls(
-            int((~np.isin(influential, request.core_rows)).sum()) if len(influential) else 0, shaped, left,
+            len(np.setdiff1d(request.rows[among], request.core_rows)), shaped, left,
             records.twins(request.rows),
         )  # fmt: skip
 

@@ -27,12 +27,10 @@ class Durations:
     head: float
 
     @classmethod
-    def measured(
-        cls, seconds: Sequence[float], core: int, records: int, heads: int, at_once: int = 1
-    ) -> "Durations":  # fmt: skip
-        """From the seconds that training so many networks at once, embedding and solving took."""
+    def measured(cls, seconds: Sequence[float], core: int, records: int, heads: int) -> "Durations":
+        """From the seconds that training, embedding and solving took."""
         training, embedding, solving = seconds
-        return cls(at_once * training / max(core, 1), embedding / records, solving / heads)
+        return cls(training / max(core, 1), embedding / records, solving / heads)
 
     def expected(self, forgotten: int, heads: int, trains: float, embeds: float, anew: bool) -> float:
         """About how long it takes to forget, with so many heads moved, or solved anew."""

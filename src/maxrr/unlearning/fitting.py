@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from maxrr.core import Adopted, Core, Frozen
+from maxrr.core import Adopted, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core.shards import sharding_of
 from maxrr.core.trained_elsewhere import rule_of
 from maxrr.data import Dataset
 from maxrr.data.fields import described, shapes
@@ -44,6 +45,7 @@ from maxrr.unlearning.tombstones import Tombstones
 if TYPE_CHECKING:
     from maxrr.unlearning.model import MaxRR
 
+SHARDED = HashCore, FullCore, FrequencyCore, MiddleCore
 SOFTMAX = (
     "the network ends with a softmax: take it off. Training minimises the cross-entropy, which has a softmax of its "
     "own, and with two of them the extractor learns little. The heads replace all that follows the last linear layer"
@@ -58,6 +60,8 @@ def check_parameters(model: "MaxRR") -> Training:
             f"core says which records are core, as HashCore(0.3, key=…) does; it is {model.core!r:.80}. No file "
             "keeps one that names records, or is your own code: say it again, as in model.set_params(core=…)"
         )
+    if sharding_of(model.core).count > 1 and type(model.core) not in SHARDED:
+        raise DataError(f"shards are for the cores of this library, which files know by name, not {model.core!r:.80}")
     if model.threads < 1:
         raise DataError(f"threads is a whole number from 1 on; it is {model.threads!r:.80}")
     check_importable(model.network)
@@ -150,8 +154,7 @@ def fit(
         heads = blueprint.fit_heads(features, records, progress)
         clock.append(time.perf_counter())
     durations = Durations.measured(
-        np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_),
-        blueprint.at_once(blueprint.sharding.count),
+        np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_)
     )  # fmt: skip
     fitted = Fitted(
         blueprint, extractor, fingerprint, heads, held, choice, label_kind, key, secret, Tombstones(), durations,

@@ -146,7 +146,7 @@ def word(kind: Kind) -> str:
 
 
 def unlabelled(array: NDArray[Any]) -> Dataset:
-    """Records of which nothing else is known."""
+    """Make records of which nothing else is known."""
     return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
 
 

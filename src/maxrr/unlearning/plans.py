@@ -179,7 +179,6 @@ def planned(fitted: Fitted, request: Request, effect: Effect) -> Plan:
     embeds = 0 if fitted.blueprint.embeddings else embeds
     trained = NO_CORE if action is Action.refuse else core
     arriving = 0 if request.added is None else len(request.added)
-    in_turn = trained.records / fitted.blueprint.at_once(len(trained.shards))
     return Plan(
         action, guarantee, reason, conditions_then(action, guarantee, fitted, request),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
@@ -189,7 +188,7 @@ def planned(fitted: Fitted, request: Request, effect: Effect) -> Plan:
         duplicates_left=effect.twins,
         heads=heads, extractors=len(trained.shards), trains=trained.records, embeds=embeds,
         seconds=fitted.durations.expected(
-            max(len(request.rows), arriving), heads, in_turn, embeds * trained.share, action.fits_anew
+            max(len(request.rows), arriving), heads, trained.records, embeds * trained.share, action.fits_anew
         ),
         alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip

@@ -146,16 +146,12 @@ class Loss:
         How many receipts the copy had that went on in its place.
     """
 
-    time: str
+    time: Annotated[str, Constraint("a time", re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z").fullmatch)]
     reason: str
     log: str
     entries: int
     root: str
     kept: int
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z", self.time):
-            raise ValueError(f"{self.time!r:.40} is not when a loss was accepted")
 
     @property
     def sentence(self) -> str:

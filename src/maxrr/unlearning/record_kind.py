@@ -141,28 +141,17 @@ class RecordKind:
         Returns
         -------
         Dataset
-            All of them. Their classes are those of the workspace, and after these the ones that it does not know.
+            All of them.
         """
-        first, *others = (self.conform(part) for part in parts)
-        if not others:
-            return first
-        own = self.class_names
-        if len(first.class_names) == len(own) and all(first.class_names[place] == own[place] for place in self.present):
-            own = first.class_names  # which still has the names that the workspace has forgotten
-        names = [*dict.fromkeys([*own, *(name for part in (first, *others) for name in part.class_names)])]
-        place = {name: number for number, name in enumerate(names)}
-        taken = np.empty(0, dtype=first.ids.dtype)
-        found = []
-        for part in (first, *others):
-            new = np.setdiff1d(part.ids, taken)
-            if not len(new):
-                continue
-            kept = part if len(new) == len(part) else part.select(new)
-            labels = np.array([place[name] for name in kept.class_names], dtype=np.int64)[kept.labels]
-            inputs = kept.inputs.astype(self.dtype, copy=False)
-            found.append(replace(kept, inputs=inputs, labels=labels, class_names=tuple(names)))
-            taken = np.union1d(taken, new)
-        return found[0].join(*found[1:]) if found else first
+        found = list[Dataset]()
+        taken: NDArray[Any] | None = None
+        for part in map(self.conform, parts):
+            new = part.ids if taken is None else np.setdiff1d(part.ids, taken)
+            taken = new if taken is None else np.union1d(taken, new)
+            if len(new) or not found:
+                kept = part if len(new) == len(part) else part.select(new)
+                found.append(replace(kept, inputs=kept.inputs.astype(self.dtype, copy=False)) if found else kept)
+        return found[0].join(*found[1:]) if len(found) > 1 else found[0]
 
     def with_classes(self, records: Dataset) -> Dataset:
         """`conform`, and give the records the classes of the workspace: a source with few records may have few of them.

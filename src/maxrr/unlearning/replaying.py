@@ -38,7 +38,7 @@ from maxrr.unlearning import consistency
 from maxrr.unlearning.actions import Outcome
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.bundles import Bundle, check_parts, ids_of
-from maxrr.unlearning.commitment import model_hash
+from maxrr.unlearning.commitment import ExtractorHash
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.extractors import kept, stored_extractor, weights_of
 from maxrr.unlearning.model import MaxRR
@@ -218,10 +218,8 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
             "the records are not those that the model retains: they have the ids, but not the model's commitment, or "
             "content hash. Bring every record, weight and class as it was fitted, and replaced ones as they are now"
         )
-    if (
-        model_hash(bundle.facts.layers, bundle.extractor, bundle.classes, bundle.weights, bundle.intercepts)
-        != bundle.facts.model_hash
-    ):
+    extractor = ExtractorHash(bundle.facts.layers, bundle.extractor)
+    if extractor.with_heads(bundle.classes, bundle.weights, bundle.intercepts) != bundle.facts.model_hash:
         raise ValueError("the bundle is damaged: its weights do not have the hash that it names")
     if bundle.form != FORM:
         raise ValueError(

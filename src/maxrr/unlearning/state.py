@@ -190,11 +190,6 @@ class Fitted:
         rows = self.heads._rows
         return rows[np.argsort(self.records.ids[rows], kind="stable")]
 
-    def influenced(self, rows: Ints) -> tuple[Ints, int]:
-        """Which of these rows are influential, and how many heads they shape."""
-        shaping, heads = self.heads._influential_among(rows)
-        return rows[shaping], heads
-
 
 def reuse(then: Fitted, now: Fitted, *names: str) -> Fitted:
     """Return a state, having given it what was computed for another already and is the same here."""
