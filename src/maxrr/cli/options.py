@@ -1,8 +1,7 @@
 """Options that several commands have, written the same in each."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, BadParameter, Option
 
@@ -53,16 +52,8 @@ IdsFile = Annotated[str | None, Option(help="A text file with one record id on e
 Subjects = Annotated[list[str] | None, Option(help="All records about this person; may be repeated.")]
 
 
-class Policy(StrEnum):
-    """What to do if records are core."""
-
-    REFUSE = "refuse"
-    RETRAIN = "retrain"
-    KEEP_EXTRACTOR = "keep-extractor"
-
-
 CorePolicy = Annotated[
-    Policy,
+    Literal["refuse", "retrain", "keep-extractor"],
     Option(
         help="What to do if the extractor was trained on records. refuse: change nothing. retrain: train it again "
         "without them (slow, exact). keep-extractor: move the heads alone (fast, approximate: an audit is due)."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from maxrr.cli import outcome, requests, show, tickets
-from maxrr.cli.options import Copies, CorePolicy, Folder, Ids, IdsFile, Json, Policy, Source, Subjects, Yes
+from maxrr.cli.options import Copies, CorePolicy, Folder, Ids, IdsFile, Json, Source, Subjects, Yes
 from maxrr.cli.predict import records_in
 from maxrr.cli.requests import UNDONE
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
@@ -27,7 +27,7 @@ def plan(
     ids: Ids = None,
     ids_file: IdsFile = None,
     subject: Subjects = None,
-    policy: CorePolicy = Policy.REFUSE,
+    policy: CorePolicy = "refuse",
     json: Json = False,
 ) -> None:
     """Say what forgetting records would do: the guarantee, why, and how long it takes. Changes nothing.
@@ -42,7 +42,7 @@ def plan(
     """
     requests.check_one_kind(ids, ids_file, subject)
     with opened(workspace, read_only=True) as found:
-        plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=str(policy))
+        plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=policy)
     if json:
         show.json(requests.as_json(plan))
     else:
@@ -67,7 +67,7 @@ def unlearn(
     out: Annotated[
         Path | None, Option(help="With --requests: the .csv file of results; beside the requests by default.")
     ] = None,
-    policy: CorePolicy = Policy.REFUSE,
+    policy: CorePolicy = "refuse",
     source: Source = None,
     yes: Yes = False,
     json: Json = False,
@@ -86,7 +86,7 @@ def unlearn(
         maxrr unlearn ws/ --requests requests.csv --policy retrain --yes
     """
     if requests_file is not None and not (ids or ids_file or subject):
-        tickets.answer(workspace, requests_file, out, str(policy), source, yes=yes, json=json)
+        tickets.answer(workspace, requests_file, out, policy, source, yes=yes, json=json)
         return
     if requests_file is not None or out is not None:
         raise Stop(USAGE, "--requests names the records itself, and --out goes with it: leave out the others")
@@ -94,7 +94,7 @@ def unlearn(
     requests.check_can_ask(yes=yes, json=json)
     with outcome.told() as ending:
         with opened(workspace, moved=source) as found:
-            plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=str(policy))
+            plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=policy)
             if plan.action.fits_anew and not plan.refusal:
                 check_code(found, training=bool(plan.trains))
             requests.confirm(plan, "Forget these records for good?", yes=yes)
@@ -109,7 +109,7 @@ def replace(
         Path, Argument(metavar="FILE", help="The new record alone: a PNG or JPEG image, an .npy, .npz or .csv file.")
     ],
     label: Annotated[str | None, Option(help="The name of the new record's class, if the class changes.")] = None,
-    policy: CorePolicy = Policy.REFUSE,
+    policy: CorePolicy = "refuse",
     allow_copies: Copies = None,
     source: Source = None,
     yes: Yes = False,
@@ -135,7 +135,7 @@ def replace(
             if len(records) > 1:
                 raise Stop(FAILED, f"{file}: holds {len(records):,} records, where one is wanted")
             plan = found.model.plan(
-                id, inputs=records[0], label=label, core_policy=str(policy), allow_copies=allow_copies
+                id, inputs=records[0], label=label, core_policy=policy, allow_copies=allow_copies
             )
             if plan.trains and not plan.refusal:
                 check_code(found, training=True)
