@@ -104,6 +104,14 @@ def test_what_was_forgotten_before(shell: Shell, digits: Path) -> None:
     assert shell("unlearn", digits, *asked, "--json").json["already_forgotten"] == 2
 
 
+def test_what_an_earlier_request_left_is_asked_for_by_its_receipt(shell: Shell, visits: Path) -> None:
+    shell("unlearn", visits, "--ids", "v1", "--policy", "keep-extractor", "--yes")
+    upgrade = ("--receipt", 1, "--policy", "retrain")
+    assert shell("plan", visits, *upgrade, "--json").json["guarantee"] == "exact-retrain"
+    assert shell("unlearn", visits, *upgrade, "--yes", "--json").json["guarantee"] == "exact-retrain"
+    assert shell("unlearn", visits, "--receipt", 7, "--yes", code=3).error == "unknown-receipt"
+
+
 # Confirmation
 
 

@@ -49,6 +49,9 @@ Copies = Annotated[
 ]
 Ids = Annotated[list[str] | None, Option(help="Ids of records, separated by commas; may be repeated.")]
 IdsFile = Annotated[str | None, Option(help="A text file with one record id on each line; - is standard input.")]
+Earlier = Annotated[
+    int | None, Option("--receipt", min=1, help="What the request of this receipt has left in the extractor.")
+]
 Subjects = Annotated[list[str] | None, Option(help="All records about this person; may be repeated.")]
 
 

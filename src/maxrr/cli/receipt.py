@@ -144,11 +144,7 @@ def give(
         raise Stop(USAGE, "--out is a page, such as alice.html, or a JSON file, such as alice.json")
     outputs.check(out, "such a page or file", dossier_in)
     with opened(folder, read_only=True) as workspace:
-        kind = workspace.model.kind_
-        if subject is not None:
-            said = workspace.dossier(number, subject=kind.subjects([subject]).tolist()[0])
-        else:
-            said = workspace.dossier(number, ids=kind.ids(id or []).tolist())
+        said = workspace.dossier(number, subject=subject, ids=id)
     dossier = Dossier.from_object(said)
     if wrong := [check.wrong for check in dossier.check(dossier.keys) if not check.held]:
         raise Stop(FAILED, f"{folder} gives no proof that holds: {wrong[0]}. Nothing was written")
