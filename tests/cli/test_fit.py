@@ -1,5 +1,6 @@
 """`maxrr fit`: a workspace from a source, and the same workspace again."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ def test_what_it_says_is_what_is_there(shell: Shell, tmp_path: Path) -> None:
     assert found["core"] + found["influential"] + found["free"] == found["records"] == 1420
     assert found["test_records"] == 377
     assert 0.0 < found["accuracy"] < 1.0
+    assert sorted(found["recall"]) == list("0123456789")
     assert found["sources"] == [{"source": "digits", "reading": ""}]
     assert model_of(folder) == found["model_hash"]
 
@@ -36,6 +38,8 @@ def test_for_people(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "ws"
     shown = shell("fit", "digits", "--core", "200:2", *QUICK, "--out", folder).out.splitlines()
     assert shown[0].startswith("Fitted 1,420 records in ")
+    shares = [int(share) for share in re.findall(r"(\d+) %", shown[1])]
+    assert (len(shares), shares) == (10, sorted(shares))
     assert [line.split()[:2] for line in shown if line.startswith("core ")] == [["core", "200"]]
     assert shown[-1] == f"The workspace is {folder}. Next: maxrr plan {folder} --ids …"
     assert not list(folder.glob("ranking*"))

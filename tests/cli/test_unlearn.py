@@ -3,10 +3,11 @@
 import io
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from maxrr.cli.options import Policy
+from maxrr.cli.options import CorePolicy
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.requests import KEEP, REFUSE, RETRAIN
 from maxrr.workspace import Workspace
@@ -101,6 +102,14 @@ def test_what_was_forgotten_before(shell: Shell, digits: Path) -> None:
     shell("unlearn", digits, *asked)
     assert shell("plan", digits, *asked[:2], "--json").json["already_forgotten"] == 2
     assert shell("unlearn", digits, *asked, "--json").json["already_forgotten"] == 2
+
+
+def test_what_an_earlier_request_left_is_asked_for_by_its_receipt(shell: Shell, visits: Path) -> None:
+    shell("unlearn", visits, "--ids", "v1", "--policy", "keep-extractor", "--yes")
+    upgrade = ("--receipt", 1, "--policy", "retrain")
+    assert shell("plan", visits, *upgrade, "--json").json["guarantee"] == "exact-retrain"
+    assert shell("unlearn", visits, *upgrade, "--yes", "--json").json["guarantee"] == "exact-retrain"
+    assert shell("unlearn", visits, "--receipt", 7, "--yes", code=3).error == "unknown-receipt"
 
 
 # Confirmation
@@ -199,7 +208,7 @@ def test_a_workspace_in_use_or_missing(
 
 
 def test_words_are_those_of_the_library() -> None:
-    assert [policy.value for policy in Policy] == [REFUSE, RETRAIN, KEEP]
+    assert get_args(get_args(CorePolicy)[0]) == (REFUSE, RETRAIN, KEEP)
 
 
 def test_other_words_are_wrong_usage(shell: Shell, fitted_digits: Path) -> None:

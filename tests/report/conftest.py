@@ -19,7 +19,7 @@ def story() -> Story:
     signs = np.where(training.labels[:, None] == model.heads_.classes_, 1.0, -1.0)
     margins = (signs * model.decision_function(training)).min(axis=1)
     influential = np.isin(training.ids, model.ids_of("influential")) | (core & (margins < 1.0 + 1e-9))
-    accuracy = model.score(test)
+    accuracy, recall = model.score(test), model.recall(test)
     requests = []
     for kind, members in kinds_of(core, influential).items():
         rows = np.flatnonzero(members)[:3]
@@ -34,7 +34,7 @@ def story() -> Story:
     replayed = Replay("identical", "extractor and heads", "identical", "", 0.0, [], "", ["when it was"], 6.25)
     return Story(
         "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
-        len(test), accuracy, 1.5, tuple(requests), replayed,
+        len(test), accuracy, recall, 1.5, tuple(requests), replayed,
     )  # fmt: skip
 
 

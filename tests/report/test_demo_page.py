@@ -62,6 +62,7 @@ def test_what_happened_is_on_it(story: Story) -> None:
         *(f"{members.sum()} {kind} (" for kind, members in story.kinds.items()),
         f"{100 * story.accuracy:.1f} → {100 * story.requests[-1].accuracy:.1f} %",
         f"accuracy on {story.test_records} test images",
+        f"from {100 * min(story.recall.values()):.0f} % to {100 * max(story.recall.values()):.0f} %",
         f"{story.influential.sum()} at or below 1",
         *(request.receipt.guarantee for request in story.requests),
         *(request.receipt.model_before for request in story.requests),

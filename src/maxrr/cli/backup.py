@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from maxrr.cli import outcome, outputs, show
-from maxrr.cli.options import CorePolicy, Folder, Json, Policy, Source
+from maxrr.cli.options import CorePolicy, Folder, Json, Source
 from maxrr.cli.requests import UNDONE
 from maxrr.cli.run import REFUSED, USAGE, Stop
 from maxrr.cli.workspaces import opened
@@ -50,7 +50,7 @@ def catch_up(
     operator: Annotated[
         Path | None, Option(help="Public keys that are newer than this copy, as `maxrr key show --out` wrote them.")
     ] = None,
-    policy: CorePolicy = Policy.REFUSE,
+    policy: CorePolicy = "refuse",
     source: Source = None,
     json: Json = False,
 ) -> None:
@@ -79,7 +79,7 @@ def catch_up(
             with ending.work(workspace, UNDONE, outcome.request_done), show.progress():
                 try:
                     receipt = found.accept_loss(accept_loss or "") if newer is None else found.catch_up(
-                        newer, keys=keys, core_policy=str(policy), progress=show.report
+                        newer, keys=keys, core_policy=policy, progress=show.report
                     )  # fmt: skip
                 except Refused as refused:
                     words = re.sub(r"core_policy='([\w-]+)'", r"--policy \1", str(refused))

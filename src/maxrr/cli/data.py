@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
@@ -16,20 +15,6 @@ ABOUT = {
     "fashion-mnist": "70,000 pieces of clothing, 28 × 28, ten classes",
     "mnist": "70,000 handwritten digits, 28 × 28, ten classes",
 }
-
-
-class SplitBy(StrEnum):
-    """What decides which records are for testing."""
-
-    SUBJECT = "subject"
-    ID = "id"
-
-
-class IdsFrom(StrEnum):
-    """What records are called whose source does not say."""
-
-    CONTENT = "content"
-    ROWS = "rows"
 
 
 def get(
@@ -75,18 +60,18 @@ def prepare(
         Path | None, Option(help="For an .npy file: the table with the label, id and subject of each row, in order.")
     ] = None,
     ids_from: Annotated[
-        IdsFrom | None,
+        Literal["content", "rows"] | None,
         Option(
             help="How to name records that have no ids. content: by their own numbers. rows: by row numbers, which "
             "change when a line is deleted."
         ),
     ] = None,
     split_by: Annotated[
-        SplitBy,
+        Literal["subject", "id"],
         Option(
             help="What decides which records are for testing: all about one subject on one side, or each by its id."
         ),
-    ] = SplitBy.SUBJECT,
+    ] = "subject",
 ) -> None:
     """Say once how a source is read: which columns are what, and how the others become inputs.
 
@@ -104,7 +89,7 @@ def prepare(
     outputs.check_apart(source)
     file = write(
         source, label=label, id=id, subject=subject, weight=weight, drop=drop or (), meta=meta,
-        ids_from=None if ids_from is None else ids_from.value, split_by=split_by.value,
+        ids_from=ids_from, split_by=split_by,
     )  # fmt: skip
     show.say(f"Wrote {show.near(file)}:")
     for line in file.read_text(encoding="utf-8").splitlines():

@@ -78,7 +78,7 @@ def happen(folder: Path) -> Story:
         )
     )
     with workspace:
-        accuracy = workspace.model.score(test)
+        accuracy, recall = workspace.model.score(test), workspace.model.recall(test)
         core, influential, margins = shapers(workspace.model, training)
         retained, requests = training, []
         draw = np.random.default_rng(0).choice
@@ -92,7 +92,7 @@ def happen(folder: Path) -> Story:
         show.report("replaying in a fresh process", 1, 1)
     return Story(
         "digits", training.inputs[:, 0], training.labels, training.class_names, core, influential, margins,
-        len(test), accuracy, fit_seconds, tuple(requests), replayed,
+        len(test), accuracy, recall, fit_seconds, tuple(requests), replayed,
     )  # fmt: skip
 
 
@@ -190,7 +190,8 @@ def tell(story: Story) -> None:
 
     show.say(
         f"Fitted {len(story.labels):,} digits in {duration(story.fit_seconds)}; "
-        f"accuracy on {story.test_records:,} others {percent(story.accuracy, 1)}."
+        f"accuracy on {story.test_records:,} others {percent(story.accuracy, 1)}, of the classes from "
+        f"{percent(min(story.recall.values()))} to {percent(max(story.recall.values()))}."
     )
     tell_counts({kind: int(members.sum()) for kind, members in story.kinds.items()})
     numbers = ("forgetting", "again", "accuracy")

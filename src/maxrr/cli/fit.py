@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from math import prod
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Context, Option
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from maxrr.data import Dataset
     from maxrr.nets import Recipe
     from maxrr.nets.seeding import Network
+    from maxrr.unlearning import MaxRR
     from maxrr.workspace import Commit, Status, Workspace
 
 # What is said to somebody who interrupts.
@@ -165,9 +166,9 @@ def fit(
                     if dropped:
                         show.warning(dropped)
                 ending.unfinished = workspace.unfinished
-                accuracy = workspace.model.score(test) if len(test) else None
+                scores = scores_of(workspace.model, test)
                 present = workspace.status()
-        tell(present, len(test), accuracy, perf_counter() - started, json)
+        tell(present, len(test), scores, perf_counter() - started, json)
 
 
 def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
@@ -189,9 +190,9 @@ def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
                 training, test = sides(found, source)
                 found.model.refit(progress=show.report)
             ending.unfinished = found.unfinished
-            accuracy = found.model.score(test) if len(test) else None
+            scores = scores_of(found.model, test)
             present = found.status()
-        tell(present, len(test), accuracy, perf_counter() - started, json)
+        tell(present, len(test), scores, perf_counter() - started, json)
 
 
 # What options say of a model
@@ -339,17 +340,26 @@ def interruptible() -> Iterator[None]:
         raise KeyboardInterrupt(str(interrupt) or UNDONE) from None
 
 
-def tell(present: Status, tested: int, accuracy: float | None, seconds: float, json: bool) -> None:
+def scores_of(model: MaxRR, test: Dataset) -> dict[str, Any]:
+    """How well a model classifies test records: all of them, and those of each class."""
+    return {"accuracy": model.score(test), "recall": model.recall(test)} if len(test) else {}
+
+
+def tell(present: Status, tested: int, scores: dict[str, Any], seconds: float, json: bool) -> None:
     """What came of a fit, for programs or for people, and what to do next."""
     from maxrr.report.words import count, duration, percent
 
     if json:
-        show.json(asdict(present) | {"test_records": tested, "accuracy": accuracy, "seconds": seconds})
+        show.json(asdict(present) | {"test_records": tested, "seconds": seconds, **scores})
         return
     said = f"Fitted {count(present.records, 'record')} in {duration(seconds)}"
-    if accuracy is not None:
-        said += f"; accuracy on {count(tested, 'other')} {percent(accuracy, 1)}"
+    if scores:
+        said += f"; accuracy on {count(tested, 'other')} {percent(scores['accuracy'], 1)}"
     show.say(f"{said}.")
+    if scores:
+        lowest = sorted(scores["recall"].items(), key=lambda each: each[1])
+        named = ", ".join(f"{name} {percent(share)}" for name, share in lowest[:MOST_NAMES])
+        show.say(f"Recall by class: {named}{', …' if len(lowest) > MOST_NAMES else ''}.")
     status.tell_counts({"core": present.core, "influential": present.influential, "free": present.free})
     folder = show.near(present.folder)
     show.say(f"The workspace is {folder}. Next: maxrr plan {folder} --ids …")

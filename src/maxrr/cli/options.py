@@ -1,8 +1,7 @@
 """Options that several commands have, written the same in each."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, BadParameter, Option
 
@@ -50,19 +49,14 @@ Copies = Annotated[
 ]
 Ids = Annotated[list[str] | None, Option(help="Ids of records, separated by commas; may be repeated.")]
 IdsFile = Annotated[str | None, Option(help="A text file with one record id on each line; - is standard input.")]
+Earlier = Annotated[
+    int | None, Option("--receipt", min=1, help="What the request of this receipt has left in the extractor.")
+]
 Subjects = Annotated[list[str] | None, Option(help="All records about this person; may be repeated.")]
 
 
-class Policy(StrEnum):
-    """What to do if records are core."""
-
-    REFUSE = "refuse"
-    RETRAIN = "retrain"
-    KEEP_EXTRACTOR = "keep-extractor"
-
-
 CorePolicy = Annotated[
-    Policy,
+    Literal["refuse", "retrain", "keep-extractor"],
     Option(
         help="What to do if the extractor was trained on records. refuse: change nothing. retrain: train it again "
         "without them (slow, exact). keep-extractor: move the heads alone (fast, approximate: an audit is due)."

@@ -139,9 +139,10 @@ def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
 def from_table(path: Path, kind: RecordKind, reading: Reading) -> NDArray[Any]:
     """The records in a CSV or Parquet file: its columns by name where these are known, and otherwise in their order."""
     from maxrr.data.checks import named
+    from maxrr.data.encoding import columns_of
     from maxrr.data.tables import columns_in, inputs_of
 
-    columns = None if kind.columns is None else reading.encoding.columns_of(kind.columns)
+    columns = None if kind.columns is None else columns_of(reading.encoding, kind.columns)
     with named(path):
         found = columns_in(path, reading, check=lambda header: None)
         table = inputs_of(found, [*reading.others, *reading.drop], columns, reading.encoding)

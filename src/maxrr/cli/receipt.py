@@ -90,9 +90,6 @@ def read(path: Path) -> HandedReceipt:
 def receipt_of(workspace: Workspace, name: str) -> HandedReceipt:
     """The receipt, which must be one that this workspace handed out: of any other, nothing could be replayed here."""
     if name.isdecimal():
-        requests = workspace.status().requests
-        if not 1 <= int(name) <= requests:
-            raise UnknownReceipt(f"{workspace.folder} has no receipt {name}: it has {requests or 'none'}")
         return workspace.receipt(int(name))
     given = read(Path(name))
     if why := difference(workspace, given.receipt):
@@ -147,11 +144,7 @@ def give(
         raise Stop(USAGE, "--out is a page, such as alice.html, or a JSON file, such as alice.json")
     outputs.check(out, "such a page or file", dossier_in)
     with opened(folder, read_only=True) as workspace:
-        kind = workspace.model.kind_
-        if subject is not None:
-            said = workspace.dossier(number, subject=kind.subjects([subject]).tolist()[0])
-        else:
-            said = workspace.dossier(number, ids=kind.ids(id or []).tolist())
+        said = workspace.dossier(number, subject=subject, ids=id)
     dossier = Dossier.from_object(said)
     if wrong := [check.wrong for check in dossier.check(dossier.keys) if not check.held]:
         raise Stop(FAILED, f"{folder} gives no proof that holds: {wrong[0]}. Nothing was written")

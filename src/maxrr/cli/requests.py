@@ -8,38 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
-from maxrr.errors import NoSubjects
 
 if TYPE_CHECKING:
     from maxrr.unlearning import Plan
-    from maxrr.workspace import Workspace
 
 UNDONE = "nothing was changed, and no record forgotten"  # what is said to somebody who interrupts
 
-Request = dict[str, Any]
-"""Either `ids` or `subjects`, as `MaxRR.plan` takes them."""
-
 
 def request_of(
-    workspace: Workspace, ids: list[str] | None, ids_file: str | None, subject: list[str] | None
-) -> Request:  # fmt: skip
-    """The records that are asked for, named as the workspace names them."""
-    kind = workspace.model.kind_
+    ids: list[str] | None, ids_file: str | None, subject: list[str] | None, receipt: int | None = None
+) -> dict[str, Any]:  # fmt: skip
+    """Which records are asked for, as `MaxRR.plan` takes it: they are named in one way."""
+    if sum(bool(given) for given in (ids, ids_file, subject, receipt)) != 1:
+        raise Stop(USAGE, "name the records with one of --ids, --ids-file, --subject and --receipt")
+    if receipt:
+        return {"receipt": receipt}
     if subject:
-        if kind.text_subjects is None:
-            raise NoSubjects("the records of this workspace do not say whom they are about: use --ids")
-        return {"subjects": kind.subjects(subject)}
+        return {"subjects": subject}
     texts = ids_in(ids_file) if ids_file else [text.strip() for each in ids or [] for text in each.split(",")]
     wanted = [text for text in texts if text]
     if not wanted:
         raise Stop(FAILED, f"{ids_file or '--ids'} names no ids")
-    return {"ids": kind.ids(wanted)}
-
-
-def check_one_kind(ids: list[str] | None, ids_file: str | None, subject: list[str] | None) -> None:
-    """Records are named in one way."""
-    if sum(bool(given) for given in (ids, ids_file, subject)) != 1:
-        raise Stop(USAGE, "name the records with one of --ids, --ids-file and --subject")
+    return {"ids": wanted}
 
 
 def ids_in(file: str) -> list[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import BadParameter, Option
 
@@ -22,18 +21,10 @@ FEW = 20  # ids that are listed if nobody says how many
 COST = {"core": "what the policy says", "influential": "a move of heads", "free": "nothing"}
 
 
-class Kind(StrEnum):
-    """What forgetting a record would touch."""
-
-    CORE = "core"
-    INFLUENTIAL = "influential"
-    FREE = "free"
-
-
 def status(
     workspace: Folder,
     list_: Annotated[
-        Kind | None,
+        Literal["core", "influential", "free"] | None,
         Option(
             "--list",
             help="Print the ids of the records of one kind instead, one on each line, as --ids-file takes them.",
@@ -71,12 +62,12 @@ def status(
         tell_exports(status)
 
 
-def tell_ids(workspace: Path, kind: Kind, limit: int, json: bool) -> None:
+def tell_ids(workspace: Path, kind: str, limit: int, json: bool) -> None:
     """The ids of the first records of one kind."""
     with opened(workspace, read_only=True) as found:
-        ids = found.model.ids_of(kind.value).tolist()
+        ids = found.model.ids_of(kind).tolist()
     if json:
-        show.json({"kind": kind.value, "records": len(ids), "ids": ids[:limit]})
+        show.json({"kind": kind, "records": len(ids), "ids": ids[:limit]})
         return
     for each in ids[:limit]:
         show.say(str(each))

@@ -18,7 +18,6 @@ from maxrr.cli.workspaces import check_code, opened
 from maxrr.errors import MaxRRError, MissingColumn, UnreadableFile
 
 if TYPE_CHECKING:
-    from maxrr.unlearning.record_kind import RecordKind
     from maxrr.workspace import Batch, Ticket
 
 DELIMITERS = ",;\t"
@@ -56,7 +55,7 @@ def answer(
                 ending.work(found.folder, requests.UNDONE, lambda *_: "the tickets were answered"),
                 found.batch(core_policy=policy, progress=show.report) as batch,
             ):
-                asked = [ask(batch, found.model.kind_, number, line) for number, line in lines]
+                asked = [ask(batch, number, line) for number, line in lines]
                 plan, expected = batch.plan()
                 counts = Counter(expected)
                 counts["refused"] += sum(ticket is None for _, ticket in asked)
@@ -103,9 +102,7 @@ def lines_in(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise UnreadableFile(f"{file}: is empty")
 
 
-def ask(
-    batch: Batch, kind: RecordKind, number: int, line: Mapping[str, str]
-) -> tuple[Result, Ticket | None]:  # fmt: skip
+def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Ticket | None]:
     """Ask for what a line says; None where it says nothing that could be asked for."""
     result = Result(number, line["ticket"])
     subject, id_ = line.get("subject", ""), line.get("id", "")
@@ -115,8 +112,7 @@ def ask(
         days = {name: date.fromisoformat(line[name]) for name in ("received", "due") if line.get(name)}
         if "due" in days:
             result.days_left = (days["due"] - datetime.now(UTC).date()).days
-        ids, subjects = (None, kind.subjects([subject])) if subject else (kind.ids([id_]), None)
-        return result, batch.unlearn(ids, subjects=subjects, ticket=result.ticket, **days)
+        return result, batch.unlearn(id_ or None, subjects=subject or None, ticket=result.ticket, **days)
     except ValueError as error:
         result.code = error.code if isinstance(error, MaxRRError) else BAD_LINE
         result.why = str(error)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from maxrr.cli import outcome, requests, show, tickets
-from maxrr.cli.options import Copies, CorePolicy, Folder, Ids, IdsFile, Json, Policy, Source, Subjects, Yes
+from maxrr.cli.options import Copies, CorePolicy, Earlier, Folder, Ids, IdsFile, Json, Source, Subjects, Yes
 from maxrr.cli.predict import records_in
 from maxrr.cli.requests import UNDONE
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
@@ -27,7 +27,8 @@ def plan(
     ids: Ids = None,
     ids_file: IdsFile = None,
     subject: Subjects = None,
-    policy: CorePolicy = Policy.REFUSE,
+    receipt: Earlier = None,
+    policy: CorePolicy = "refuse",
     json: Json = False,
 ) -> None:
     """Say what forgetting records would do: the guarantee, why, and how long it takes. Changes nothing.
@@ -40,9 +41,9 @@ def plan(
         maxrr plan ws/ --ids-file leaving.txt --policy retrain
         maxrr plan ws/ --subject anna --json
     """
-    requests.check_one_kind(ids, ids_file, subject)
+    request = requests.request_of(ids, ids_file, subject, receipt)
     with opened(workspace, read_only=True) as found:
-        plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=str(policy))
+        plan = found.model.plan(**request, core_policy=policy)
     if json:
         show.json(requests.as_json(plan))
     else:
@@ -56,6 +57,7 @@ def unlearn(
     ids: Ids = None,
     ids_file: IdsFile = None,
     subject: Subjects = None,
+    receipt: Earlier = None,
     requests_file: Annotated[
         Path | None,
         Option(
@@ -67,7 +69,7 @@ def unlearn(
     out: Annotated[
         Path | None, Option(help="With --requests: the .csv file of results; beside the requests by default.")
     ] = None,
-    policy: CorePolicy = Policy.REFUSE,
+    policy: CorePolicy = "refuse",
     source: Source = None,
     yes: Yes = False,
     json: Json = False,
@@ -85,16 +87,16 @@ def unlearn(
         cat leaving.txt | maxrr unlearn ws/ --ids-file - --yes --json
         maxrr unlearn ws/ --requests requests.csv --policy retrain --yes
     """
-    if requests_file is not None and not (ids or ids_file or subject):
-        tickets.answer(workspace, requests_file, out, str(policy), source, yes=yes, json=json)
+    if requests_file is not None and not (ids or ids_file or subject or receipt):
+        tickets.answer(workspace, requests_file, out, policy, source, yes=yes, json=json)
         return
     if requests_file is not None or out is not None:
         raise Stop(USAGE, "--requests names the records itself, and --out goes with it: leave out the others")
-    requests.check_one_kind(ids, ids_file, subject)
+    request = requests.request_of(ids, ids_file, subject, receipt)
     requests.check_can_ask(yes=yes, json=json)
     with outcome.told() as ending:
         with opened(workspace, moved=source) as found:
-            plan = found.model.plan(**requests.request_of(found, ids, ids_file, subject), core_policy=str(policy))
+            plan = found.model.plan(**request, core_policy=policy)
             if plan.action.fits_anew and not plan.refusal:
                 check_code(found, training=bool(plan.trains))
             requests.confirm(plan, "Forget these records for good?", yes=yes)
@@ -109,7 +111,7 @@ def replace(
         Path, Argument(metavar="FILE", help="The new record alone: a PNG or JPEG image, an .npy, .npz or .csv file.")
     ],
     label: Annotated[str | None, Option(help="The name of the new record's class, if the class changes.")] = None,
-    policy: CorePolicy = Policy.REFUSE,
+    policy: CorePolicy = "refuse",
     allow_copies: Copies = None,
     source: Source = None,
     yes: Yes = False,
@@ -134,9 +136,7 @@ def replace(
             _, records = records_in(file, kind, reading_in(found.source))
             if len(records) > 1:
                 raise Stop(FAILED, f"{file}: holds {len(records):,} records, where one is wanted")
-            plan = found.model.plan(
-                id, inputs=records[0], label=label, core_policy=str(policy), allow_copies=allow_copies
-            )
+            plan = found.model.plan(id, inputs=records[0], label=label, core_policy=policy, allow_copies=allow_copies)
             if plan.trains and not plan.refusal:
                 check_code(found, training=True)
             requests.confirm(plan, "Replace this record for good?", yes=yes)

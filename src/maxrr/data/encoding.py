@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.checks import is_missing
 from maxrr.data.labels import Cells, Misfit, class_name, numbers_of, plain, text_of
-from maxrr.errors import DataError
+from maxrr.errors import DataError, MissingColumn
 from maxrr.files.strict_json import from_plain, parse_json, to_plain
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -301,68 +301,40 @@ class Encoding:
             raise DataError(f"an encoding is written in JSON: {error}") from None
         return encoding_of(declared)
 
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Refuse an encoding of a column that is not among the inputs of a table.
 
-        Parameters
-        ----------
-        names : sequence of str
-            The columns that are inputs.
-        """
-        absent = [column for column in self.rules if column not in names]
-        if absent:
-            raise DataError(
-                f"the encoding declares {', '.join(map(repr, absent))}, but the inputs are "
-                f"{', '.join(map(repr, names))}: correct the name, or leave it out"
-            )
+def check_columns(encoding: Encoding, names: Sequence[str]) -> None:
+    """Refuse an encoding of a column that is not among the inputs of a table."""
+    absent = [column for column in encoding.rules if column not in names]
+    if absent:
+        raise MissingColumn(
+            f"the encoding declares {', '.join(map(repr, absent))}, but the inputs are "
+            f"{', '.join(map(repr, names))}: correct the name, or leave it out"
+        )
 
-    def columns_of(self, inputs: Sequence[str]) -> list[str]:
-        """The columns of a table that became these inputs.
 
-        Parameters
-        ----------
-        inputs : sequence of str
-            The names of the inputs.
+def columns_of(encoding: Encoding, inputs: Sequence[str]) -> list[str]:
+    """Find the columns of a table that became these inputs, each once."""
+    origin = {name: column for column, rule in encoding.rules.items() for name in rule.names(column)}
+    return list(dict.fromkeys(origin.get(name, name) for name in inputs))
 
-        Returns
-        -------
-        list of str
-            The names of the columns, each once.
-        """
-        origin = {name: column for column, rule in self.rules.items() for name in rule.names(column)}
-        return list(dict.fromkeys(origin.get(name, name) for name in inputs))
 
-    def encode(
-        self, names: Sequence[str], cells: Callable[[str], Cells], where: Callable[[int], str]
-    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """The inputs that the columns of a table become.
+def encode(
+    encoding: Encoding, names: Sequence[str], cells: Callable[[str], Cells], where: Callable[[int], str]
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Make inputs of the columns of a table: what they are called, and their numbers (records × inputs).
 
-        Parameters
-        ----------
-        names : sequence of str
-            The columns, in their order.
-        cells : function
-            From the name of a column to its values, one per record.
-        where : function
-            What to call a row in a message.
-
-        Returns
-        -------
-        names : tuple of str
-            What the inputs are called.
-        inputs : (records, inputs) array of float64
-            The inputs.
-        """
-        found: list[str] = []
-        blocks = []
-        for name in names:
-            rule = self.rules.get(name, Number())
-            try:
-                blocks.append(rule.encode(cells(name)))
-            except Misfit as misfit:
-                raise DataError(f"{where(misfit.row)}, column {name!r}: {misfit.told(name)}") from None
-            found += rule.names(name)
-        return tuple(found), np.concatenate(blocks, axis=1)
+    `cells` are the values of a column by its name, and `where` is what a message calls a row.
+    """
+    found: list[str] = []
+    blocks = []
+    for name in names:
+        rule = encoding.rules.get(name, Number())
+        try:
+            blocks.append(rule.encode(cells(name)))
+        except Misfit as misfit:
+            raise DataError(f"{where(misfit.row)}, column {name!r}: {misfit.told(name)}") from None
+        found += rule.names(name)
+    return tuple(found), np.concatenate(blocks, axis=1)
 
 
 def category_of(cell: Any) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from maxrr.data.encoding import Encoding, as_plain, encoding_of
+from maxrr.data.encoding import Encoding, as_plain, check_columns, encoding_of
 from maxrr.data.labels import check_ids_from
 from maxrr.data.train_test import check_split_by
 from maxrr.errors import DataError, MissingColumn
@@ -63,7 +63,7 @@ class Reading:
                 raise MissingColumn(f"has no column {name!r} that could be dropped: its columns are {named}")
             if name in self.others:
                 raise DataError(f"the column {name!r} is the label, id, subject or weight, and cannot be dropped")
-        self.encoding.check_columns([name for name in header if name not in (*self.others, *self.drop)])
+        check_columns(self.encoding, [name for name in header if name not in (*self.others, *self.drop)])
         there = self.id is not None and self.id in header
         check_ids_from(there, self.ids_from, f"the column {self.id or 'id'!r}, or another of {named} by id=… (--id)")
 

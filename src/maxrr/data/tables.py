@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maxrr.data.checks import as_array, named
 from maxrr.data.dataset import Dataset
-from maxrr.data.encoding import Encoding
+from maxrr.data.encoding import Encoding, encode
 from maxrr.data.labels import (
     Cells,
     IdsFrom,
@@ -174,7 +174,7 @@ def inputs_of(
     names = [found.header[place] for place in places_of(found.header, others, columns)]
     if not found.records:
         raise DataError("has no records")
-    return Inputs(*encoding.encode(names, found.cells, found.where), found.where)
+    return Inputs(*encode(encoding, names, found.cells, found.where), found.where)
 
 
 def places_of(header: Sequence[str], others: Collection[str], columns: Sequence[str] | None) -> list[int]:

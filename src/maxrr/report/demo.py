@@ -134,6 +134,8 @@ class Story:
         How many test records there are.
     accuracy : float
         The share of test records that the model classifies rightly before any request.
+    recall : dict of str to float
+        The same share of the test records of each class, by its name.
     fit_seconds : float
         How long `MaxRR.fit` took.
     requests : tuple of RequestStory
@@ -151,6 +153,7 @@ class Story:
     margins: Floats
     test_records: int
     accuracy: float
+    recall: dict[str, float]
     fit_seconds: float
     requests: tuple[RequestStory, ...]
     replay: Replay

@@ -94,7 +94,9 @@ class Facts:
 
 def check_encoding(declared: "Encoding", columns: Sequence[str] | None) -> None:
     """Refuse an encoding that does not give the columns that the model takes."""
-    given = [] if columns is None else declared.columns_of(columns)
+    from maxrr.data.encoding import columns_of
+
+    given = [] if columns is None else columns_of(declared, columns)
     found = [
         each for name in given for each in (declared.rules[name].names(name) if name in declared.rules else [name])
     ]

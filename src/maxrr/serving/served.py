@@ -219,7 +219,11 @@ class Served:
         """The columns that a row needs, where the model is of a table with named ones."""
         found = self._loaded
         columns = found.facts.columns
-        return None if columns is None else tuple(found.encoding.columns_of(columns))
+        if columns is None:
+            return None
+        from maxrr.data.encoding import columns_of
+
+        return tuple(columns_of(found.encoding, columns))
 
     @property
     def model_hash(self) -> str:
@@ -337,6 +341,7 @@ def encoded(given: Any, inputs: Sequence[str], encoding: "Encoding", kind: np.dt
     """The inputs of records that come with the names of their columns, in any order."""
     from maxrr.data.checks import named
     from maxrr.data.dataset import Dataset
+    from maxrr.data.encoding import columns_of
     from maxrr.data.tables import columns_of_frame, inputs_of
 
     if isinstance(given, Dataset):
@@ -346,4 +351,4 @@ def encoded(given: Any, inputs: Sequence[str], encoding: "Encoding", kind: np.dt
     else:
         found = columns_of_frame(given)
     with named("the records"):
-        return inputs_of(found, (), encoding.columns_of(inputs), encoding).as_type(kind)
+        return inputs_of(found, (), columns_of(encoding, inputs), encoding).as_type(kind)

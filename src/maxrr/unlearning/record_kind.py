@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.data.checks import check_identifiers
 from maxrr.data.fields import described
 from maxrr.data.labels import class_name
 from maxrr.data.tables import in_order_of
-from maxrr.errors import NoSubjects, UnknownClass
+from maxrr.errors import UnknownClass
 from maxrr.unlearning.records import of_kind
 from maxrr.unlearning.state import Fitted
 
@@ -60,44 +58,6 @@ class RecordKind:
         if self.dtype.names is not None:
             return described(self.dtype, self.shape)
         return f"{' × '.join(map(str, self.shape))} {self.dtype}"
-
-    def ids(self, texts: Sequence[str]) -> NDArray[Any]:
-        """Record ids from texts, such as the arguments of a command.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            One id per text.
-
-        Returns
-        -------
-        array
-            The ids: integers where the workspace has integers and every text is one; otherwise the texts. '007' is not
-            guessed to be 7.
-        """
-        return of_kind(check_identifiers(list(texts), "record ids"), text=self.text_ids)
-
-    def subjects(self, texts: Sequence[str]) -> NDArray[Any]:
-        """Subject ids from texts.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            One subject id per text.
-
-        Returns
-        -------
-        array
-            The subject ids: integers where the workspace has integers and every text is one; otherwise the texts.
-
-        Raises
-        ------
-        maxrr.errors.DataError
-            The records have no subject ids.
-        """
-        if self.text_subjects is None:
-            raise NoSubjects("the records of this workspace do not say whom they are about")
-        return of_kind(check_identifiers(list(texts), "subject ids"), text=self.text_subjects)
 
     def conform(self, records: Dataset) -> Dataset:
         """The same records, with ids and subjects of the kind, and columns in the order, that the workspace has.

@@ -8,12 +8,15 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import EvidenceError, NotHere, NotSigned, WorkspaceError
 from maxrr.evidence import Checkpoint, Log
 from maxrr.evidence.dossiers import DOSSIER_TYPE
 from maxrr.evidence.log import LOG
 from maxrr.evidence.sparse_tree import salt_of
+from maxrr.unlearning.records import of_kind
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
@@ -34,8 +37,11 @@ def dossier_of(
             f"receipt {number} is not signed, so that there is nothing that others could check: give a key, as "
             "signing_key=… to Workspace.open, or in the shell in MAXRR_SIGNING_KEY or its usual place, for later ones"
         )
+    if subject is not None:
+        (subject,) = of_kind(np.array([subject]), text=bool(fitted.records.text_subjects)).tolist()
+    ids = of_kind(np.array(ids or ()), text=fitted.records.text_ids).tolist()
     known = fitted.secret, number, store.proofs(number)
-    named = look_up(*known, PERSON, subject) or [] if subject is not None else ids or ()
+    named = look_up(*known, PERSON, subject) or [] if subject is not None else ids
     proofs = {id_: look_up(*known, RECORD, id_) for id_ in named}
     without = [id_ for id_, proof in proofs.items() if proof is None]
     if without or not proofs:
