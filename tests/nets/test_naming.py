@@ -10,7 +10,7 @@ from torch import nn
 
 from maxrr.data import DataError, Dataset
 from maxrr.nets import MLP, LeNet5, train
-from maxrr.nets.naming import NamedNetwork, as_recorded, for_more_classes, name_of, suited
+from maxrr.nets.naming import NamedNetwork, as_recorded, name_of, suited, with_outputs
 from maxrr.nets.seeding import begin
 from tests.nets import problems
 from tests.nets.problems import bytes_of, digits, same_run, table
@@ -300,10 +300,8 @@ def test_a_function_is_given_what_a_file_has_recorded_whichever_name_it_comes_by
     assert as_recorded(None, recorded) is None
 
 
-def test_a_function_that_was_told_the_number_of_classes_is_told_of_more():
-    maker = f"{__name__}:of_records"
-    grown = for_more_classes(stored(NamedNetwork(maker, ((6,), 2))), (6,), 3)
-    assert grown == NamedNetwork(maker, ((6,), 3))
-    for kept in (NamedNetwork(maker, ((6,), 4)), NamedNetwork(maker, ((5,), 2)), NamedNetwork(maker, (6, 2))):
-        assert for_more_classes(kept, (6,), 3) is kept
-    assert for_more_classes(NamedNetwork("maxrr.nets:MLP", (6, 2)), (6,), 3).arguments == (6, 3)
+def test_networks_of_ours_tell_as_many_classes_apart_as_asked():
+    theirs = NamedNetwork(f"{__name__}:of_records", ((6,), 2))
+    assert with_outputs(theirs, 3) is theirs
+    for asked in (2, 3):
+        assert with_outputs(NamedNetwork("maxrr.nets:MLP", (6, 2)), asked).arguments == (6, asked)

@@ -68,9 +68,10 @@ class OwnTraining:
         """The training by this function, if a fresh process could import it."""
         name = imported_from(function)
         if name is None:
+            said = getattr(function, "__qualname__", repr(function))
             raise DataError(
-                f"train is {getattr(function, '__qualname__', repr(function))!s:.80}, which a fresh process cannot import: put the function into "
-                "a module of its own, such as my_training.py, and import it from there (not from a notebook or the "
+                f"train is {said:.80}, which a fresh process cannot import: put the function into a module of its own, "
+                "such as my_training.py, and import it from there (not from a notebook or the "
                 "script itself, and no lambda or function within another)"
             )
         return cls(name, source_of(function), function=function)
