@@ -206,7 +206,7 @@ CORE_FACTS = "core", "core_hash"
 """What depends on extractor and heads alone; and on the core alone."""
 
 
-KINDS = CORE, INFLUENTIAL, FREE = "core", "influential", "free"
+KINDS = ("core", "influential", "free")
 
 
 def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
@@ -215,9 +215,9 @@ def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
     influential[fitted.heads.support_] = True
     kinds = {
         None: fitted.records.alive,
-        CORE: fitted.core,
-        INFLUENTIAL: ~fitted.core & influential,
-        FREE: ~(fitted.core | influential),
+        "core": fitted.core,
+        "influential": ~fitted.core & influential,
+        "free": ~(fitted.core | influential),
     }
     if kind not in kinds:
         raise ValueError(f"records are {', '.join(KINDS)}, not {kind!r:.40}")
