@@ -231,13 +231,6 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
     if len(bundle.features) != (0 if bundle.blueprint.embeddings else len(bundle.ids)):
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
     check_parts(bundle)
-    home = (
-        type(bundle.blueprint.network) if isinstance(bundle.blueprint.network, nn.Module) else bundle.blueprint.network
-    )
-    if "<" in getattr(home, "__qualname__", ""):
-        raise ValueError(
-            f"the network is made by {home.__qualname__}, which a fresh process cannot import: define it in a module"
-        )
 
 
 def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
@@ -269,6 +262,8 @@ def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: boo
     """What a process makes of the records that has nothing of the model's but what cannot be made again."""
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
+    if "<" in (name := getattr(home, "__qualname__", "")):
+        raise ValueError(f"the network is made by {name}, which a fresh process cannot import: define it in a module")
     given = None if rebuilds else blueprint.stored_extractor(dict(bundle.extractor))
     stored = None if comparable else bundle.features
     try:
