@@ -87,7 +87,7 @@ def test_a_fit_is_the_core_then_the_extractor_then_the_head(kind):
     assert model.content_hash_ == digits().content_hash()
 
 
-@pytest.mark.parametrize("kind", NOT_CORE)
+@pytest.mark.parametrize("kind", thinned(2, NOT_CORE))
 def test_exact_untouched(kind):
     model, ids = take(kind, "free", 12)
     core, before = core_of(model), model.model_hash_
@@ -109,7 +109,7 @@ def test_exact_refit(kind, policy):
     assert receipt.model_before != receipt.model_after
 
 
-@pytest.mark.parametrize("kind", WITH_CORE)
+@pytest.mark.parametrize("kind", thinned(2, WITH_CORE))
 def test_approximate_refit_moves_the_head_alone(kind):
     model, ids = take(kind, "core", 5)
     before = model.model_hash_

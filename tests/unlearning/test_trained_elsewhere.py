@@ -15,6 +15,7 @@ from maxrr.unlearning import Bundle, MaxRR, Outcome, contradictions, replay
 from maxrr.unlearning.blueprint import numbered
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.receipts import RETRAINED
+from tests.cases import some
 from tests.unlearning import trainings
 from tests.unlearning.problems import SEED, core_of, fit_again, fresh, kinds, parts, parts_of, table
 from tests.unlearning.test_own_training import CORE, expected, trained_alone
@@ -119,13 +120,15 @@ def test_records_that_wait_to_be_core_are_trained_on_by_a_model_that_trains_here
     assert parts_of(model) == parts_of(oracle)
 
 
+ADOPTED_BEFORE = some(2, [(True, "retrain"), (False, "keep-extractor"), (True, "keep-extractor"), (False, "retrain")])
+
+
 def core_and_rule(by_rule):
     records = table()
     return (np.sort(records.ids[CORE.is_core(records.ids)]), CORE) if by_rule else (IDS, None)
 
 
-@pytest.mark.parametrize("by_rule", [False, True])
-@pytest.mark.parametrize("policy", ["retrain", "keep-extractor"])
+@pytest.mark.parametrize(("by_rule", "policy"), ADOPTED_BEFORE)
 def test_a_network_that_saw_a_forgotten_record_is_not_adopted_again(by_rule, policy):
     """This refused the fit, because a record was missing that nobody can bring any more."""
     core, rule = core_and_rule(by_rule)
@@ -142,8 +145,7 @@ def test_a_network_that_saw_a_forgotten_record_is_not_adopted_again(by_rule, pol
             model.fit(retained.without(core[2:3]))
 
 
-@pytest.mark.parametrize("by_rule", [False, True])
-@pytest.mark.parametrize("policy", ["retrain", "keep-extractor"])
+@pytest.mark.parametrize(("by_rule", "policy"), ADOPTED_BEFORE)
 def test_nor_one_that_saw_what_a_record_was_before(by_rule, policy):
     """This brought the extractor back that had learned from the old record, and said nothing about it."""
     core, rule = core_and_rule(by_rule)

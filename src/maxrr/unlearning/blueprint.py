@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from maxrr import core
 from maxrr.core import Core, FullCore, HashCore
@@ -26,6 +26,7 @@ from maxrr.nets import embed, split
 from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import with_outputs
 from maxrr.nets.networks import NoNetwork, joined, parts_of
+from maxrr.nets.probe import Fingerprint, made_by, types_and_shapes, with_weights_of
 from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import Network, begin
 from maxrr.nets.training import train, train_apart, train_many
@@ -160,6 +161,28 @@ class Blueprint:
             found |= {number: split(network)[0] for number, network in zip(numbers, networks, strict=True)}
         return {number: found[number] for number in shards}
 
+    def stored_extractor(self, weights: dict[str, Tensor]) -> nn.Module:
+        """Make the extractor again from stored weights: the network's layers, for each shard."""
+        shards = self.sharding.count
+        if shards > max(len(weights), 1):  # each has some
+            raise ValueError(f"there are not the weights of {shards:,} extractors")
+        try:
+            made = self.network if isinstance(self.network, nn.Module) else made_by(self.network, 0)
+        except Exception as error:  # of the caller's code
+            raise ValueError(f"the network could not be made: {error}") from error
+        extractor = copy.deepcopy(made).cpu().eval() if self.frozen else joined([split(made)[0] for _ in range(shards)])
+        if types_and_shapes(extractor.state_dict()) != types_and_shapes(weights):
+            raise ValueError("the network has other layers than the one that was fitted: name the network that was")
+        extractor.load_state_dict(weights)
+        return extractor
+
+    def kept(
+        self, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> tuple[nn.Module, Fingerprint]:  # fmt: skip
+        """Make an extractor again from its weights, and return it with its fingerprint if it computes the same."""
+        anew = with_weights_of(extractor, self.stored_extractor(weights_of(extractor)), shape, dtype)
+        return anew, Fingerprint.of(anew, shape, dtype)
+
     def extractors(
         self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None
     ) -> Generator[nn.Module]:  # fmt: skip
@@ -248,6 +271,12 @@ class Blueprint:
         of_classes = np.array([self.class_weight.get(name, 1.0) for name in records.class_names])
         own = np.ones(len(records.labels)) if records.weights is None else records.weights
         return np.asarray(own * of_classes[records.labels])
+
+
+def weights_of(extractor: nn.Module) -> dict[str, Tensor]:
+    """The extractor's weights and buffers, each in memory of its own."""
+    state: dict[str, Tensor] = extractor.state_dict()
+    return {name: value.detach().cpu().contiguous().clone() for name, value in state.items()}
 
 
 def numbered(core: Dataset) -> Dataset:

@@ -27,10 +27,9 @@ from maxrr.nets.training_function import TrainingFunction
 from maxrr.svm.arrays import wide
 from maxrr.svm.certificate import FORM
 from maxrr.unlearning import codec
-from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.blueprint import Blueprint, weights_of
 from maxrr.unlearning.commitment import salts_of, tree_of
 from maxrr.unlearning.conditions import conditions
-from maxrr.unlearning.extractors import stored_extractor, weights_of
 from maxrr.unlearning.facts import Facts
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
@@ -324,7 +323,7 @@ def read(
     blueprint = codec.blueprint_of(facts, contents.class_weight, contents.core_key, network, train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
-        blueprint = replace(blueprint, network=stored_extractor(blueprint, weights))
+        blueprint = replace(blueprint, network=blueprint.stored_extractor(weights))
     arrays: dict[str, Any] = {name: tensors[name].numpy() for name in ARRAYS}
     choice = codec.choice_of(facts, ids_of(contents.core_ids))
     bundle = Bundle(**vars(contents), blueprint=blueprint, choice=choice, extractor=weights, **arrays)

@@ -35,7 +35,6 @@ from maxrr.progress import Progress
 from maxrr.svm.validation import class_weights, penalty
 from maxrr.unlearning.blueprint import Blueprint, warn_of_flat_heads
 from maxrr.unlearning.commitment import set_aside_of
-from maxrr.unlearning.extractors import kept
 from maxrr.unlearning.facts import Durations
 from maxrr.unlearning.records import HeldRecords, shuffled
 from maxrr.unlearning.requests import copies_in, let_in
@@ -142,7 +141,7 @@ def fit(
             extractor = split(made(network))[0]
         else:
             extractor = blueprint.train_extractor(records, choice, progress, tell=True, engine=engine)
-        extractor, fingerprint = kept(blueprint, extractor, dataset.shape, dataset.inputs.dtype)
+        extractor, fingerprint = blueprint.kept(extractor, dataset.shape, dataset.inputs.dtype)
         clock.append(time.perf_counter())
         if frozen and before is not None and before.left and same_weights(extractor, before.extractor):
             raise DataError(

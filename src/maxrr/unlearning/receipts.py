@@ -39,6 +39,7 @@ def is_moment(text: str) -> bool:
         return False
 
 
+Digests = Annotated[list[Digest], Constraint("each said once", lambda said: len(set(said)) == len(said))]
 Previous = Annotated[str, Constraint("empty, or 64 hexadecimal digits", re.compile("([0-9a-f]{64})?").fullmatch)]
 
 
@@ -282,9 +283,9 @@ class Receipt(Shown):
     already_forgotten: Count
     duplicates_left: Count
     core_left_in_extractor: Count
-    tombstones: list[Digest]
-    core_tombstones: list[Digest]
-    earlier_tombstones: list[Digest]
+    tombstones: Digests
+    core_tombstones: Digests
+    earlier_tombstones: Digests
     records_before: Count
     records_after: Count
     commitment_before: Digest
@@ -300,7 +301,7 @@ class Receipt(Shown):
     seconds: Annotated[float, Constraint("0 or more", lambda seconds: seconds >= 0.0)]
     version: int = VERSION
     added: PositiveInt | None = None
-    subject_tombstones: Annotated[list[Digest], Constraint("somebody", len)] | None = None
+    subject_tombstones: Annotated[Digests, Constraint("somebody", len)] | None = None
     class_weights: dict[Digest, PositiveFloat] | None = None
     weighted_records: bool | None = None
     losses: list[Loss] | None = None

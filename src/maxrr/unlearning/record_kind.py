@@ -104,7 +104,7 @@ class RecordKind:
             All of them.
         """
         found = list[Dataset]()
-        taken: NDArray[Any] | None = None
+        taken: Any = None
         for part in map(self.conform, parts):
             new = part.ids if taken is None else np.setdiff1d(part.ids, taken)
             taken = new if taken is None else np.union1d(taken, new)

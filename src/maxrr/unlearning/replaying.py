@@ -36,11 +36,10 @@ from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
 from maxrr.unlearning import consistency
 from maxrr.unlearning.actions import Outcome
-from maxrr.unlearning.blueprint import Blueprint
+from maxrr.unlearning.blueprint import Blueprint, weights_of
 from maxrr.unlearning.bundles import Bundle, check_parts, ids_of
 from maxrr.unlearning.commitment import ExtractorHash
 from maxrr.unlearning.conditions import ADOPTED
-from maxrr.unlearning.extractors import kept, stored_extractor, weights_of
 from maxrr.unlearning.model import MaxRR
 from maxrr.unlearning.receipts import Receipt, lasting, rounded_up
 from maxrr.unlearning.tombstones import id_hmac
@@ -232,13 +231,6 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
     if len(bundle.features) != (0 if bundle.blueprint.embeddings else len(bundle.ids)):
         raise ValueError("the bundle is damaged: its heads were fitted on other records than it has features of")
     check_parts(bundle)
-    home = (
-        type(bundle.blueprint.network) if isinstance(bundle.blueprint.network, nn.Module) else bundle.blueprint.network
-    )
-    if "<" in getattr(home, "__qualname__", ""):
-        raise ValueError(
-            f"the network is made by {home.__qualname__}, which a fresh process cannot import: define it in a module"
-        )
 
 
 def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
@@ -270,7 +262,9 @@ def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: boo
     """What a process makes of the records that has nothing of the model's but what cannot be made again."""
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
-    given = None if rebuilds else stored_extractor(blueprint, dict(bundle.extractor))
+    if "<" in (name := getattr(home, "__qualname__", "")):
+        raise ValueError(f"the network is made by {name}, which a fresh process cannot import: define it in a module")
+    given = None if rebuilds else blueprint.stored_extractor(dict(bundle.extractor))
     stored = None if comparable else bundle.features
     try:
         return call_in_fresh_process(
@@ -327,7 +321,7 @@ def rebuild(
         found |= arrays(weights_of(trained))
     longest = float(np.max(lengths(used)))
     given = {} if blueprint.frozen else given_weights(blueprint.network)
-    fingerprint = kept(blueprint, trained, dataset.shape, dataset.inputs.dtype)[1]
+    fingerprint = blueprint.kept(trained, dataset.shape, dataset.inputs.dtype)[1]
     return Made(found, heads.certificate_, longest, apart, fingerprint, given)
 
 

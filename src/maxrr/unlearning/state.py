@@ -5,7 +5,6 @@ assignment, so an error or an interruption leaves it as it was. States share mem
 forgotten records is overwritten afterwards, by `erase`.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -162,19 +161,13 @@ class Fitted:
         return [HeadCertificate.of(class_hmac(self.key, name), certificate) for name, certificate in pairs]
 
     @once
-    def core_hash(self) -> str:
-        """Over the ids of the core."""
-        return hashlib.sha256(np.ascontiguousarray(self.choice.ids).tobytes()).hexdigest()
-
-    @once
     def token(self) -> str:
         """Names this state among all, for plans: whatever was done since gives another. Tells nothing without the key.
 
-        Rows have their meaning in one layout; core records and receipts are named because a fit or a request could
-        change them and nothing else.
+        Rows have their meaning in one layout, which every fit and every training ends.
         """
         last = self.receipts[-1] if self.receipts else ""
-        facts = self.requests, last, self.layouts, self.commitment, self.model_hash, self.core_hash
+        facts = self.requests, last, self.layouts, self.commitment, self.model_hash
         return keyed_hash(self.key, b"state", " ".join(map(str, facts)))
 
     def platt(self) -> PlattScaling:
@@ -202,11 +195,11 @@ def reuse(then: Fitted, now: Fitted, *names: str) -> Fitted:
 MODEL_FACTS = (
     "head_classes", "class_of_head", "extractor_hash", "model_hash", "model_commitment", "certificates", "flat",
 )  # fmt: skip
-CORE_FACTS = "core", "core_hash"
+CORE_FACTS = ("core",)
 """What depends on extractor and heads alone; and on the core alone."""
 
 
-KINDS = CORE, INFLUENTIAL, FREE = "core", "influential", "free"
+KINDS = ("core", "influential", "free")
 
 
 def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
@@ -215,9 +208,9 @@ def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
     influential[fitted.heads.support_] = True
     kinds = {
         None: fitted.records.alive,
-        CORE: fitted.core,
-        INFLUENTIAL: ~fitted.core & influential,
-        FREE: ~(fitted.core | influential),
+        "core": fitted.core,
+        "influential": ~fitted.core & influential,
+        "free": ~(fitted.core | influential),
     }
     if kind not in kinds:
         raise ValueError(f"records are {', '.join(KINDS)}, not {kind!r:.40}")

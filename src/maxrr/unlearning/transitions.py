@@ -17,7 +17,6 @@ from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.commitment import Commitment, TreeRecord
-from maxrr.unlearning.extractors import kept
 from maxrr.unlearning.records import HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
@@ -110,7 +109,7 @@ def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) 
     blueprint = then.blueprint
     choice = replace(then.choice, ids=blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
     extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress, engine)
-    extractor, fingerprint = kept(blueprint, extractor, retained.shape, retained.inputs.dtype)
+    extractor, fingerprint = blueprint.kept(extractor, retained.shape, retained.inputs.dtype)
     untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
     return replace(
         then, extractor=extractor, fingerprint=fingerprint, choice=choice, left=frozenset(), stale=frozenset(),
@@ -131,7 +130,7 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
             "core_policy returned an extractor with other layers: return the one that it was given, with other "
             "weights. Nothing was changed"
         )
-    extractor, fingerprint = kept(now.blueprint, extractor, core.shape, core.inputs.dtype)
+    extractor, fingerprint = now.blueprint.kept(extractor, core.shape, core.inputs.dtype)
     return replace(then, extractor=extractor, fingerprint=fingerprint, technique=True)
 
 

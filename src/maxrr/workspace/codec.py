@@ -23,8 +23,7 @@ from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import codec
-from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.extractors import stored_extractor, weights_of
+from maxrr.unlearning.blueprint import Blueprint, weights_of
 from maxrr.unlearning.facts import Durations, Facts, NetworkFacts, Secrets, Words
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
@@ -142,7 +141,7 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
     blueprint = codec.blueprint_of(facts, words.class_weight, secrets.core, maker, train)
     if network is not None:
         try:
-            extractor = stored_extractor(blueprint, weights)
+            extractor = blueprint.stored_extractor(weights)
             now = Fingerprint.of(extractor, facts.shape, from_facts(facts.dtype))
             if differs := now.differs_from(Fingerprint(facts.layers, probe), exactly=blueprint.is_at_home):
                 raise ValueError(f"{differs}. Bring the code of the network as it was, or fit again")

@@ -25,7 +25,7 @@ from maxrr.unlearning.commitment import Departure
 from maxrr.unlearning.facts import Facts, NetworkFacts, Sources, Words
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import CORE, INFLUENTIAL, Fitted, rows_of_kind
+from maxrr.unlearning.state import Fitted, rows_of_kind
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import codec, seen, states
 from maxrr.workspace.codec import Ints, Table
@@ -90,7 +90,7 @@ def parts_of_frame(
 
 def counts_of(fitted: Fitted) -> Counts:
     """The records of a model by kind."""
-    core, influential = (int(rows_of_kind(fitted, kind).sum()) for kind in (CORE, INFLUENTIAL))
+    core, influential = (int(rows_of_kind(fitted, kind).sum()) for kind in ("core", "influential"))
     return Counts(
         fitted.records.count, core, influential, len(fitted.waiting), len(fitted.tombstones),
         len(fitted.people), tuple(fitted.codes.tolist()),
