@@ -106,7 +106,7 @@ def handed_out(shell: Shell, visits: Path) -> dict[str, object]:
 def test_what_is_on_a_receipt_is_only_read(shell: Shell, handed_out: dict[str, object], tmp_path: Path) -> None:
     """Escape sequences on a receipt could write 'holds' over 'no', and newlines could add lines."""
     steering = "\x1b[2K\x1b[1A\rexact \x9b31m \u202e\nholds  yes"
-    changed = handed_out | {"reason": steering, "core_depended_on": steering, "time": steering, "model_after": steering}
+    changed = handed_out | {"reason": steering, "core_depended_on": steering, "requested": 5}
     (tmp_path / "receipt.json").write_text(json.dumps(changed))
     shown = shell("receipt", "show", tmp_path / "receipt.json")
     verified = shell("verify", tmp_path / "receipt.json", code=4)

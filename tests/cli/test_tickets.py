@@ -46,11 +46,12 @@ def test_every_kind_of_ticket(shell: Shell, digits: Path, tmp_path: Path) -> Non
     ended = shell("unlearn", digits, "--requests", file, "--yes", "--json", code=3)
     told = ended.json["tickets"]
     assert [each["outcome"] for each in told] == [
-        "done", "done", "refused", "nothing-here", "already-done", "already-done", *["refused"] * 4,
+        "done", "done", "refused", "nothing-here", "already-done", "already-done", "refused", "refused", "nothing-here",
+        "refused",
     ]  # fmt: skip
     assert [each["receipt"] for each in told[:6]] == [1, 2, None, None, 1, 3]
     assert told[2]["code"] == "core-refused"
-    assert {each["code"] for each in told[6:]} <= {"bad-line", "data"}
+    assert {each["code"] for each in told[6:] if each["outcome"] == "refused"} == {"bad-line"}
     assert told[0]["days_left"] > 300_000
     assert told[2]["days_left"] < 0
     results = results_in(tmp_path / "requests.results.csv")
@@ -66,7 +67,7 @@ def test_every_kind_of_ticket(shell: Shell, digits: Path, tmp_path: Path) -> Non
     assert [each["receipt"] for each in again[:6]] == [1, 2, 4, None, 1, 3]
     assert again[2]["guarantee"] == "exact-retrain"
     answer = Path(again[3]["answer"])
-    assert json.loads(shell("verify", answer, "--json", code=5).out)["answer"]["ids"] == [987654]
+    assert json.loads(shell("verify", answer, "--json", code=5).out)["answer"]["ids"] == ["987654"]
 
 
 def test_a_person_of_whom_nothing_was_learned_gets_a_signed_answer(

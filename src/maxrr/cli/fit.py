@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import prod
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Context, Option
+from typer import Argument, Option
 
 from maxrr.cli import outcome, outputs, show, status
 from maxrr.cli.options import NETWORK, TRAIN, Copies, Device, EngineName, Folder, Json, Source
@@ -46,7 +45,6 @@ MOST_NAMES = 12  # of columns in one line
 
 
 def fit(
-    context: Context,
     source: Annotated[
         str,
         Argument(metavar="SOURCE", help="A known name, a file or a folder (`maxrr data prepare` says how it is read)."),
@@ -115,7 +113,7 @@ def fit(
     from maxrr.workspace import Workspace
 
     embeddings = Path(source).suffix == ".npy"
-    if embeddings and core in (None, FROZEN) and is_from_environment(context, "network"):
+    if embeddings and core in (None, FROZEN) and network is not None and network == os.environ.get(NETWORK):
         raise Stop(
             USAGE,
             f"{NETWORK} is set, and embeddings need no network: unset it, or, if they are to go through {network}, "
@@ -126,13 +124,12 @@ def fit(
     core_of(core, None, shards)  # says what is wrong with the options before the work
     way = recipe_of(recipe, epochs)
     if train is not None and (recipe is not None or epochs is not None):
-        who = f"{TRAIN} is set, and" if is_from_environment(context, "train") else "--train"
-        raise Stop(USAGE, f"{who} says how the extractor is trained: leave out --recipe and --epochs")
+        raise Stop(USAGE, f"--train ({TRAIN}) says how the extractor is trained: leave out --recipe and --epochs")
     weights = class_weights(class_weight or [])
     signing_key = find_key()
     started = perf_counter()
     with outcome.told() as ending:
-        with show.progress(), importing_from_here(network, train), interruptible():
+        with show.progress(), importing_from_here(network, train):
             notes = noted(source, reading_of(source) or Reading())
             training, test = load(**notes, progress=show.report)
             tell_columns(training, json)
@@ -196,12 +193,6 @@ def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
 
 
 # What options say of a model
-
-
-def is_from_environment(context: Context, option: str) -> bool:
-    """Whether an option was not given, but a variable of the environment in its place."""
-    found = context.get_parameter_source(option)
-    return found is not None and found.name == "ENVIRONMENT"
 
 
 def recipe_of(file: Path | None, epochs: int | None) -> Recipe:
@@ -329,15 +320,6 @@ def tell_columns(table: Dataset, json: bool) -> None:
 def fitted(folder: Path, now: Commit) -> str:
     """That the model was fitted, for somebody whom the answer does not reach."""
     return f"the model was fitted, and is in {show.near(folder)}"
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Whoever interrupts before the work, as while the records are read, is told that there is nothing yet."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        raise KeyboardInterrupt(str(interrupt) or UNDONE) from None
 
 
 def scores_of(model: MaxRR, test: Dataset) -> dict[str, Any]:

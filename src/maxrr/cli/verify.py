@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,11 +32,17 @@ class Found:
     facts: dict[str, Any] = field(default_factory=dict)
     sentences: list[str] = field(default_factory=list)
 
-    def check(self, name: str, claim: str, wrong: str, *, known: bool = True) -> None:
-        """Note whether a claim holds: it does if nothing is wrong."""
+    def check(self, name: str, claim: str, look: Callable[[], object]) -> None:
+        """Note whether a claim holds: it does if looking raises nothing, and finds no words for what is wrong."""
         from maxrr.evidence import Check
 
-        self.checks.append(Check(name, claim, (not wrong) if known else None, wrong))
+        known = True
+        try:
+            found = look()
+            wrong = found if isinstance(found, str) else ""
+        except EvidenceError as error:
+            wrong, known = str(error), error.code != "other-version"
+        self.checks.append(Check(name, claim, not wrong if known else None, wrong))
 
 
 def verify(
@@ -141,10 +147,14 @@ def of_dossier(file: Path, keys: tuple[PublicKey, ...], against: Path | None) ->
     dossier, page = dossier_in(file)
     found = Found(dossier.check(keys))
     if page is not None:
-        found.checks.append(same_page(page, dossier))
+        from maxrr.report.dossier import require_same_page
+
+        claim = "The page is, to the letter, the one that maxrr makes of what is inside it."
+        found.check("page", claim, lambda: require_same_page(page, dossier))
     if against is not None:
-        why = difference_to_log(dossier, keys, log_in(against))
-        found.check("log", "The log that you have goes on from the state of it that is signed in here.", why)
+        log = log_in(against)
+        claim = "The log that you have goes on from the state of it that is signed in here."
+        found.check("log", claim, lambda: difference_to_log(dossier, keys, log))
     whose = "" if dossier.subject is None else f" (about {dossier.subject}, which is not signed)"
     ids = ", ".join(str(id_) for record in dossier.records[:5] for id_ in record.id.values())
     ids += " …" if len(dossier.records) > 5 else ""
@@ -181,21 +191,6 @@ def dossier_in(file: Path) -> tuple[Dossier, str | None]:
         raise EvidenceError(f"{file}: {error}") from None
 
 
-def same_page(page: str, dossier: Dossier) -> Check:
-    """Whether a page is the one that is made of its dossier; not known if another version made it."""
-    from maxrr.evidence import Check
-    from maxrr.report.dossier import OtherVersion, require_same_page
-
-    claim = "The page is, to the letter, the one that maxrr makes of what is inside it."
-    try:
-        require_same_page(page, dossier)
-    except OtherVersion as other:
-        return Check("page", claim, None, str(other))
-    except EvidenceError as error:
-        return Check("page", claim, False, str(error))
-    return Check("page", claim, True, "")
-
-
 # Receipts
 
 
@@ -205,15 +200,15 @@ def of_receipt(file: Path, keys: tuple[PublicKey, ...], against: Path | None) ->
 
     handed, found = read_receipt(file), Found()
     claim = "It does not contradict itself, and claims what its heads carry."
-    found.check("consistent", claim, "; ".join(contradictions(handed.receipt)))
+    found.check("consistent", claim, lambda: "; ".join(contradictions(handed.receipt)))
     if keys:
-        found.check("signed", "It is signed by the operator.", wrong_with(lambda: handed.verify(keys)))
+        found.check("signed", "It is signed by the operator.", lambda: handed.verify(keys))
     elif handed.envelope is not None:
         found.sentences = ["It is signed; by whom, --key checks."]
     if against is not None:
         with opened(against, read_only=True) as workspace:
-            found.check("handed out", f"{against} handed it out.", difference(workspace, handed.receipt))
-            found.check("forgotten", "None of the forgotten records is there.", held(workspace))
+            found.check("handed out", f"{against} handed it out.", lambda: difference(workspace, handed.receipt))
+            found.check("forgotten", "None of the forgotten records is there.", lambda: held(workspace))
     return found
 
 
@@ -239,6 +234,7 @@ def answer_in(content: bytes) -> tuple[Envelope | None, Statement] | None:
 
 def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
     """Check the answer to somebody of whom nothing was learned."""
+    from maxrr.evidence import Check
     from maxrr.files import read_regular
 
     if against is not None:
@@ -248,10 +244,10 @@ def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> 
     (envelope, statement), found = answer, Found()
     claim = "It is signed by the operator."
     if envelope is None:
-        found.check("signed", claim, "nobody signed it: it is the word of whoever sent it", known=False)
+        found.checks = [Check("signed", claim, None, "nobody signed it: it is the word of whoever sent it")]
     else:
         needed(keys)
-        found.check("signed", claim, wrong_with(lambda: envelope.verify(keys)))
+        found.check("signed", claim, lambda: envelope.verify(keys))
     said = statement.predicate
     whose = ", ".join(str(each) for name in ("subjects", "ids") for each in said.get(name, ()))
     found.facts = {"answer": dict(said)}
@@ -267,26 +263,28 @@ def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> 
 
 def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
     """Check a log, that of a workspace with its receipts, and that it begins with all that it had."""
-    from maxrr.evidence import Log, check_log, compare_logs
+    from maxrr.evidence import Check, Log, check_log, compare_logs
     from maxrr.evidence.log import History
     from maxrr.workspace import check_receipt_log
 
     found, folder = Found(), None if place.is_file() else log_in(place)
     needed(keys)
     if folder is None:
-        wrong = wrong_with(lambda: state_in(place, keys))
-        found.check("signed", "The checkpoint is signed by the operator.", wrong)
+        found.check("signed", "The checkpoint is signed by the operator.", lambda: state_in(place, keys))
     elif folder == place:
         claim = "Every hash of the log is right, and the operator signed the last."
-        found.check("log", claim, wrong_with(lambda: check_log(folder, None, keys)))
+        found.check("log", claim, lambda: check_log(folder, None, keys))
     else:
         claim = "Every hash of the log is right and signed, and each receipt is the entry of its number."
-        found.check("log", claim, wrong_with(lambda: check_receipt_log(place, keys)))
+        found.check("log", claim, lambda: check_receipt_log(place, keys))
     if not found.checks[0].held:
         return found
     new = state_in(place, keys)
-    facts = said_in(new.checkpoint if isinstance(new, Log) else new)
-    found.facts = facts
+    checkpoint = new.checkpoint if isinstance(new, Log) else new
+    found.facts = facts = {
+        "origin": checkpoint.origin, "entries": checkpoint.size, "root": checkpoint.root.hex(),
+        "key": checkpoint.key.id,
+    }  # fmt: skip
     found.sentences = [
         f"{facts['origin']}: {count(facts['entries'], 'entry', 'entries')}, root {facts['root']}, signed by the key "
         f"{facts['key']}. Keep its file `checkpoint`: --against it you will see whether anything was taken back."
@@ -297,7 +295,7 @@ def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Fo
             old = state_in(against, keys)
             outcome = compare_logs(old, new)
         except EvidenceError as error:
-            found.check("history", claim, str(error))
+            found.checks.append(Check("history", claim, False, str(error)))
             return found
         size = (old.checkpoint if isinstance(old, Log) else old).size
         wrong = {
@@ -308,7 +306,7 @@ def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Fo
             History.unknown: f"{place} is only a checkpoint: bring the files of its log",
         }[outcome]  # fmt: skip
         found.facts = facts | {"outcome": outcome}
-        found.check("history", claim, wrong, known=outcome != History.unknown)
+        found.checks.append(Check("history", claim, None if outcome is History.unknown else not wrong, wrong))
     return found
 
 
@@ -325,25 +323,8 @@ def of_keys(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Fo
     claim = f"The key {new.newest.id} succeeds {old.newest.id}: each former key has signed for the next."
     if old.newest == new.newest:
         claim = f"The key {new.newest.id} is the one that you have."
-    found.check("succession", claim, wrong_with(lambda: new.require_follows(old)))
+    found.check("succession", claim, lambda: new.require_follows(old))
     return found
-
-
-def wrong_with(check: Any) -> str:
-    """What a check says is wrong; nothing if it passes."""
-    try:
-        check()
-    except EvidenceError as error:
-        return str(error)
-    return ""
-
-
-def said_in(checkpoint: Checkpoint) -> dict[str, Any]:
-    """A checkpoint for programs."""
-    return {
-        "origin": checkpoint.origin, "entries": checkpoint.size, "root": checkpoint.root.hex(),
-        "key": checkpoint.key.id,
-    }  # fmt: skip
 
 
 def log_in(place: Path) -> Path:

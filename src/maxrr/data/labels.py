@@ -3,14 +3,13 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import date
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.data.checks import as_array, check_blanks, check_identifiers, is_missing, some
+from maxrr.data.checks import as_array, check_identifiers, is_missing, some
 from maxrr.data.hashes import value_hashes
 from maxrr.errors import DataError, MissingIds, UnknownClass
 
@@ -209,32 +208,6 @@ def class_name(text: str) -> str:
     ('1', 'True', '007')
     """
     return TRUTHS[text][1] if text in TRUTHS else text_of(text)
-
-
-def identifiers_of_cells(cells: Cells, what: str, *, labels: bool = False) -> NDArray[Any]:
-    """Labels or ids of a table whose columns have types, as the same table has them in a file of text.
-
-    Decimals without fraction digits are integers (of labels also 1.00), and days are texts: 2024-12-31. What is neither
-    stays as it is; others look at it. Texts with blanks around them are a `DataError`.
-    """
-    array = as_array(cells)
-    check_blanks(array, what)
-    if array.dtype == np.dtype("datetime64[D]"):
-        array = array.astype(object)
-    if array.dtype.kind != "O" or array.ndim != 1:
-        return array
-    found = np.empty(len(array), dtype=object)
-    found[:] = [_identifier(cell, labels) for cell in array.tolist()]
-    return found
-
-
-def _identifier(cell: Any, label: bool) -> Any:
-    if type(cell) is date:
-        return cell.isoformat()
-    if isinstance(cell, Decimal) and cell.is_finite() and cell == cell.to_integral_value():
-        exponent = cell.as_tuple().exponent
-        return int(cell) if label or (isinstance(exponent, int) and exponent >= 0) else cell
-    return cell
 
 
 def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.data.checks import as_array, named
+from maxrr.data.checks import as_array, check_blanks, named
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding, encode
 from maxrr.data.labels import (
@@ -22,7 +22,6 @@ from maxrr.data.labels import (
     IdsFrom,
     Misfit,
     as_identifiers,
-    identifiers_of_cells,
     index_labels,
     labels_of_texts,
     made_ids,
@@ -159,7 +158,8 @@ def others_of(found: Columns, reading: Reading) -> dict[str, NDArray[Any]]:
             except Misfit as misfit:
                 raise DataError(f"{found.where(misfit.row)}, column {name!r}: is no weight") from None
         elif not isinstance(cells, list):
-            others[name] = identifiers_of_cells(cells, what, labels=name == reading.label)
+            others[name] = as_array(cells)
+            check_blanks(others[name], what)
         elif name == reading.label:
             others[name] = labels_of_texts(cells, what, found.where)
         else:
