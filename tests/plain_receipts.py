@@ -20,7 +20,7 @@ def receipt(number: int = 1, previous: str = "", **fields: Any) -> Receipt:
         core_details={"fraction": 0.5, "kind": "hash"}, core_policy="refuse", requested=1, core=0,
         influential=0, free=1, already_forgotten=0, duplicates_left=0, core_left_in_extractor=0,
         tombstones=[hexadecimal(f"record {number}")], core_tombstones=[], earlier_tombstones=[],
-        records_before=100 - number + 1, records_after=100 - number,
+        records_before=1000 - number + 1, records_after=1000 - number,
         commitment_before=hexadecimal(f"records {number - 1}"), commitment_after=hexadecimal(f"records {number}"),
         model_before=hexadecimal("model"), model_after=hexadecimal("model"),
         heads=[HeadCertificate(hexadecimal("class"), True, 1e-12)], seed=0,

@@ -35,7 +35,7 @@ def never_saw(now, view):
         for part in PARTS:
             records = getattr(case, part)
             expected = model.predict_proba(records.select(records.ids[case.sample]) if part == "retained" else records)
-            np.testing.assert_allclose(getattr(view, part)[:, model.classes_], expected, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(getattr(view, part)[:, model.heads_.classes_], expected, rtol=0, atol=1e-9)
 
     return check
 

@@ -11,7 +11,7 @@ from maxrr import LinearSVM
 from maxrr.parallel import Processes, processes
 from maxrr.parallel.engine import InProcess
 from maxrr.parallel.processes import Parcel
-from maxrr.svm import influence
+from maxrr.svm import influence, validation
 from maxrr.svm.arrays import is_torch
 
 SOLVE = [solve_one_vs_rest, solve_one_vs_one]
@@ -114,7 +114,8 @@ def test_from_a_device_the_heads_of_pairs_are_the_same(monkeypatch):
     assert [len(one.weights) for one in here] == [6, 6, 3]
     monkeypatch.setattr(solver, "SMALL", 0)
     monkeypatch.setattr(solver, "Processes", InProcess)
-    monkeypatch.setattr(influence, "on_accelerator", is_torch)
+    for module in (influence, validation):
+        monkeypatch.setattr(module, "on_accelerator", is_torch)
     there = solver.solve("one-vs-one", [torch.tensor(X) for X in runs], y, masks)
     for one, other in zip(here, there, strict=True):
         assert one.weights.tobytes() == other.weights.tobytes()

@@ -16,12 +16,14 @@ from maxrr.data import Dataset
 from maxrr.errors import Refused
 from maxrr.nets import MLP, Recipe
 from maxrr.serving import export, load
+from maxrr.unlearning.tombstones import Tombstones
 from maxrr.workspace import Workspace
 from tests.unlearning.problems import fresh, table
 from tests.workspace.problems import given
 
 RECORDS = table()
 MORE = table(count=4, seed=9).inputs
+UNCHANGING = type | types.ModuleType | types.FunctionType | str | bytes | Tombstones
 
 
 def reachable(root, *, publicly):
@@ -29,7 +31,7 @@ def reachable(root, *, publicly):
     seen, todo = {}, [("", root)]
     while todo:
         way, found = todo.pop()
-        if id(found) in seen or isinstance(found, type | types.ModuleType | types.FunctionType | str | bytes):
+        if id(found) in seen or isinstance(found, UNCHANGING):
             continue
         seen[id(found)] = found
         yield way, found

@@ -7,6 +7,7 @@ import pytest
 
 from maxrr.data import DataError
 from maxrr.unlearning.record_kind import RecordKind
+from maxrr.unlearning.records import of_kind
 from maxrr.workspace import Commit, Workspace, WorkspaceError
 from tests.workspace.problems import NEW, cases, forgotten_but_here, given, history_in, holds
 
@@ -39,13 +40,12 @@ def test_a_record_is_found_whatever_array_its_id_is_in(workspace, records):
 
 
 def test_texts_stay_texts_and_integers_integers():
-    words, numbers = (RecordKind((2,), np.dtype("f4"), text_ids=texts, text_subjects=texts) for texts in (True, False))
-    assert words.ids(["7", "007"]).tolist() == ["7", "007"]
-    assert numbers.ids(["7", "8"]).tolist() == [7, 8]
+    texts = np.array(["7", "8"])
+    assert of_kind(texts, text=True).tolist() == ["7", "8"]
+    assert of_kind(texts, text=False).tolist() == [7, 8]
+    assert of_kind(np.array([7, 8]), text=True).tolist() == ["7", "8"]
     for other in ("007", "7.0", "seven", "9" * 30):
-        assert numbers.subjects([other]).tolist() == [other]
-    with pytest.raises(DataError, match="whom they are"):
-        RecordKind((2,), np.dtype("f4")).subjects(["7"])
+        assert of_kind(np.array([other]), text=False).tolist() == [other]
 
 
 def test_ids_of_few_records_are_still_texts():

@@ -84,7 +84,6 @@ def unlearn(
 
         maxrr unlearn ws/ --ids 3,4,5
         maxrr unlearn ws/ --subject anna --policy retrain --yes
-        cat leaving.txt | maxrr unlearn ws/ --ids-file - --yes --json
         maxrr unlearn ws/ --requests requests.csv --policy retrain --yes
     """
     if requests_file is not None and not (ids or ids_file or subject or receipt):

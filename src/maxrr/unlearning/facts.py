@@ -131,6 +131,14 @@ class Facts:
     losses: tuple[Loss, ...]
     model_hash: Digest
 
+    def __post_init__(self) -> None:
+        if bool(self.stale) != (self.shards > 1 and bool(self.left)):
+            raise ValueError("what shards keep of forgotten records does not go with what the extractor keeps")
+        if not all(0 <= shard < self.shards for shard in self.stale | self.untrained):
+            raise ValueError("there are not so many shards")
+        if not isinstance(self.dtype, str) and (self.shape or not self.dtype):
+            raise ValueError("records of several inputs have no shape of their own")
+
     @property
     def function(self) -> str | None:
         """The name of the caller's own function that trained the network; None where a recipe of ours did."""
