@@ -18,7 +18,7 @@ import pytest
 from maxrr.errors import WorkerLostError
 from maxrr.parallel import Processes
 from maxrr.parallel.engine import InProcess, Threads, cores, single_threaded_blas
-from maxrr.parallel.processes import AHEAD, Parcel, close, pack, without_the_script
+from maxrr.parallel.processes import AHEAD, Parcel, close, without_the_script
 from tests.cases import some
 from tests.parallel import work
 
@@ -290,22 +290,3 @@ def test_arrays_with_several_fields_arrive_as_they_are():
         assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
     finally:
         close(parcel)
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no such memory here")
-def test_what_cannot_be_packed_leaves_nothing_open(monkeypatch):
-    """Of a tuple, what was packed before is let go of."""
-    made, of = [], Parcel.of
-
-    def at_most_two(array):
-        if len(made) == 2:
-            raise MemoryError("no more")
-        made.append(of(array))
-        return made[-1]
-
-    monkeypatch.setattr(Parcel, "of", at_most_two)
-    with pytest.raises(MemoryError):
-        pack((np.ones(3), (np.ones(4), np.ones(5))))
-    for parcel in made:
-        with pytest.raises(OSError, match="descriptor"):
-            os.fstat(parcel.descriptor)

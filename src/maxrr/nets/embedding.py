@@ -110,7 +110,7 @@ def block_extractor(
     """
     size = BLOCKS[device.type]
     network = copy.deepcopy(extractor).to(device).eval()
-    kind = type_read(network)
+    kind = next((weights.dtype for weights in network.parameters()), torch.float32)  # that numbers are given in
 
     def extract(first: int, stored: Inputs) -> Tensor:
         count = len(stored if isinstance(stored, Tensor) else next(iter(stored.values())))
@@ -130,11 +130,6 @@ def block_extractor(
         return features
 
     return extract
-
-
-def type_read(extractor: nn.Module) -> torch.dtype:
-    """The type in which an extractor is given numbers: that of its first weights."""
-    return next((weights.dtype for weights in extractor.parameters()), torch.float32)
 
 
 def called(network: nn.Module, inputs: Inputs) -> Any:

@@ -84,12 +84,11 @@ class LeNet5(Layers):
                 f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels per side or more, not {shape}; "
                 "for tables there is MLP"
             )
-        if classes < 2:
-            raise ValueError(f"there are two classes or more to tell apart, not {classes}")
-        if not 0.0 < width < math.inf:
-            raise ValueError(f"a width is above 0, not {width}")
-        if features is not None and features < 1:
-            raise ValueError(f"there is one feature or more, not {features}")
+        if classes < 2 or not 0.0 < width < math.inf or (features is not None and features < 1):
+            raise ValueError(
+                f"LeNet-5 has two classes or more, a width above 0 and one feature or more, not classes={classes}, "
+                f"width={width}, features={features}"
+            )
         channels, *sides = shape
         padding = 2 if min(sides) < 12 else 0
         inside = math.prod((side // 2 + 2 * padding - 4) // 2 for side in sides)

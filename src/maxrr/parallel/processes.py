@@ -284,12 +284,8 @@ class Parcel:
     def of(cls, array: NDArray[Any]) -> "Parcel":
         """Pack an array. Close the parcel when the other process has opened it."""
         descriptor = os.memfd_create("maxrr")
-        try:
-            with open(descriptor, "wb", closefd=False) as memory:
-                memory.write(np.ascontiguousarray(array).data)
-        except BaseException:
-            os.close(descriptor)
-            raise
+        with open(descriptor, "wb", closefd=False) as memory:
+            memory.write(np.ascontiguousarray(array).data)
         return cls(array.shape, array.dtype, os.getpid(), descriptor)
 
     def opened(self) -> NDArray[Any]:
@@ -300,14 +296,7 @@ class Parcel:
 def pack(value: Any) -> Any:
     """Make a value ready to be sent: arrays become parcels, also those in a tuple."""
     if type(value) is tuple:
-        packed: tuple[Any, ...] = ()
-        try:
-            for part in value:
-                packed += (pack(part),)
-        except BaseException:
-            close(packed)
-            raise
-        return packed
+        return tuple(map(pack, value))
     fits = isinstance(value, np.ndarray) and value.size > 0 and not value.dtype.hasobject
     return Parcel.of(value) if fits and hasattr(os, "memfd_create") else value
 
