@@ -22,7 +22,7 @@ from tests.cases import THOROUGH
 from tests.evidence.oracle import commitment_to
 
 FIRST_ID = 700_000_000  # ids that no row number, rank or pixel is mistaken for
-SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 6, 32, 1e-2
+SEED, C, EPOCHS, BATCH, LR = 5, 0.7, 12, 32, 5e-3
 
 
 CORES = {

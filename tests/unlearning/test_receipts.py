@@ -97,7 +97,7 @@ def test_it_says_all_that_the_design_asks_for(receipt):
         "seed",
     } <= names
     assert {"device", "threads", "torch_version", "numpy_version"} <= receipt.environment.keys()
-    assert receipt.recipe == {"epochs": 6, "batch_size": 32, "lr": 1e-2}
+    assert receipt.recipe == {"epochs": 12, "batch_size": 32, "lr": 5e-3}
     assert receipt.time.endswith("+00:00")
     assert receipt.seconds > 0.0
     assert receipt.form == FORM

@@ -135,12 +135,7 @@ def make_plan(fitted: Fitted, request: Request) -> Plan:
 
 def answered_together(plan: Plan, action: Action, others: int, duplicates_left: int) -> Plan:
     """Return the plan of a request that is answered together with others, by one action for all of them."""
-    request = plan.request
-    case = Case(
-        request.policy, records=len(request.rows) > 0, core=plan.core > 0, influential=plan.influential > 0,
-        left=request.left_in_extractor > 0, added=False,
-    )  # fmt: skip
-    guarantee = promise(action, case)
+    guarantee = promise(action, case_of(plan.request, influential=plan.influential > 0))
     reason = f"{plan.reason} (answered together with {count(others, 'other request')})"
     if guarantee is not plan.guarantee:  # alone it would have had a cheaper one
         reason = f"the model is the one that this request and {count(others, 'other request')} give together"
@@ -158,12 +153,17 @@ def check_current(fitted: Fitted, plan: Plan) -> None:
         )
 
 
+def case_of(request: Request, *, influential: bool) -> Case:
+    """Return all that the decision about a request depends on."""
+    return Case(
+        request.policy, records=len(request.rows) > 0, core=len(request.core_rows) > 0, influential=influential,
+        left=request.left_in_extractor > 0, added=request.added is not None,
+    )  # fmt: skip
+
+
 def planned(fitted: Fitted, request: Request, effect: Effect) -> Plan:
     """The action is decided first, and all else follows from it."""
-    case = Case(
-        request.policy, records=len(request.rows) > 0, core=len(request.core_rows) > 0,
-        influential=effect.shaped > 0, left=request.left_in_extractor > 0, added=request.added is not None,
-    )  # fmt: skip
+    case = case_of(request, influential=effect.shaped > 0)
     action = decide(case)
     core = CoreAfter.of(fitted, request) if action is Action.retrain else NO_CORE
     objection = why_not(action, fitted, request, effect, core)
@@ -218,8 +218,6 @@ def conditions_then(
         waiting += len(fitted.blueprint.core_by_rule(request.added.ids))
     elif request.added is None:
         waiting -= int(np.isin(fitted.waiting, fitted.records.ids[request.rows]).sum())
-    if action is Action.retrain:
-        return conditions(fitted.choice, fitted.blueprint, 0, technique=False, waiting=waiting)
-    return conditions(
-        fitted.choice, fitted.blueprint, fitted.left_in_extractor, fitted.technique, fitted.adopted, waiting
-    )  # fmt: skip
+    stays = action is not Action.retrain
+    left, technique, adopted = stays * fitted.left_in_extractor, stays and fitted.technique, stays and fitted.adopted
+    return conditions(fitted.choice, fitted.blueprint, left, technique, adopted, waiting)

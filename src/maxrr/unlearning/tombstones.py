@@ -36,6 +36,8 @@ class Layered(Mapping[K, V]):
     ({'a': 1}, {'a': 3, 'b': 2})
     """
 
+    __slots__ = ("_older", "_recent")
+
     def __init__(self, older: Mapping[K, V] | None = None, recent: Mapping[K, V] | None = None) -> None:
         self._older, self._recent = older or {}, recent or {}
         if len(self._recent) > MANY:
@@ -119,6 +121,8 @@ def ticket_hmac(key: bytes, ticket: str) -> str:
 
 class Tombstones(Set[Tombstone]):
     """The forgotten records of a model, by the HMACs of their ids: one that was replaced several times has several."""
+
+    __slots__ = ("_by_id",)
 
     def __init__(self, given: Iterable[Tombstone] = (), before: "Tombstones | None" = None) -> None:
         self._by_id: Layered[bytes, tuple[Tombstone, ...]] = Layered() if before is None else before._by_id
