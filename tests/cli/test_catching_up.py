@@ -80,7 +80,6 @@ def test_every_command_that_would_go_on_refuses(shell: Shell, restored: Path, tm
 def test_a_loss_is_accepted_and_stands_on_what_follows(shell: Shell, restored: Path, tmp_path: Path) -> None:
     operator = ("--key", tmp_path / "key.pub")
     shell("catch-up", restored, code=2)
-    shell("catch-up", restored, "--from", tmp_path / "newer", "--accept-loss", "why", code=2)
     reason = "the disk is broken"
     shell("catch-up", restored, "--accept-loss", reason)
     one = kinds(restored)["free"][0]

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pymerkle
 import pytest
-from pymerkle.proof import verify_consistency, verify_inclusion
+from pymerkle.proof import verify_inclusion
 
 from maxrr.errors import EvidenceError
 from maxrr.evidence.exact_text import canonical_json, read_json, to_base64
 from maxrr.evidence.log_proofs import (
     EMPTY_ROOT,
-    Consistency,
     Inclusion,
     Subtrees,
     leaf_hash,
@@ -78,7 +77,6 @@ def test_all_roots_and_proofs_are_those_of_go(said):
 
     assert to_base64(roots()[size]) == said["root"]
     assert digest([subtrees().prove_inclusion(i, size) for i in range(size)]) == said["inclusion"]
-    assert digest([subtrees().prove_consistency(i + 1, size) for i in range(size)]) == said["consistency"]
 
 
 @pytest.mark.parametrize("size", range(1, MOST + 1))
@@ -94,15 +92,6 @@ def test_every_proof_holds_and_holds_for_nothing_else(size):
         assert not any(Inclusion(i, size, proof.path).verify(leaf, size, root) for i in range(size) if i != index)
         assert not taken(partial(Inclusion, index, size, (*proof.path, leaf)), leaf, size, root)
         assert not proof.path or not Inclusion(index, size, proof.path[:-1]).verify(leaf, size, root)
-    for earlier in range(size + 1):
-        grown = subtrees().prove_consistency(earlier, size)
-        before, after = roots()[earlier], roots()[size]
-        assert grown.verify(earlier, before, size, after)
-        assert not grown.verify(earlier, leaf_hash(b"another"), size, after)
-        assert not (earlier and grown.verify(earlier, before, size, leaf_hash(b"another")))
-        assert not grown.verify(earlier, before, size + 1, after)
-        assert not taken(partial(Consistency, earlier, size, (*grown.path, before)), earlier, before, size, after)
-        assert not grown.path or not Consistency(earlier, size, grown.path[:-1]).verify(earlier, before, size, after)
 
 
 def taken(make, *claim):
@@ -123,17 +112,10 @@ def test_roots_and_inclusion_proofs_are_those_of_pymerkle():
             theirs, ours = tree.prove_inclusion(index + 1, size), subtrees().prove_inclusion(index, size)
             verify_inclusion(leaf_hash(numbers(0, size)[index]), root, theirs)
             assert tuple(theirs.path[1:]) == ours.path
-        for earlier in range(1, size + 1):
-            verify_consistency(roots()[earlier], root, tree.prove_consistency(earlier, size))
 
 
 def test_a_log_of_nothing():
     assert subtrees().root(0, 0) == EMPTY_ROOT == tree_hash([])
-    assert Consistency(0, 0, ()).verify(0, EMPTY_ROOT, 0, EMPTY_ROOT)
-    assert not Consistency(0, 0, ()).verify(0, EMPTY_ROOT, 0, roots()[1])
-    assert not Consistency(0, 5, ()).verify(0, roots()[1], 5, roots()[5])
-    assert not Consistency(1, 2, ()).verify(1, roots()[1], 2, roots()[2])
-    assert not Consistency(3, 5, ()).verify(3, roots()[3], 5, roots()[5])
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 13, 64, 70])
@@ -142,8 +124,6 @@ def test_every_bit_of_a_proof_counts(size):
         made = subtrees().prove_inclusion(index, size)
         leaf, root = leaf_hash(b"%d" % index), roots()[size]
         only_as_it_is(made, leaf, size, root)
-        grown = subtrees().prove_consistency(index + 1, size)
-        only_as_it_is(grown, index + 1, roots()[index + 1], size, root)
 
 
 def only_as_it_is(proof, *claim):
@@ -182,18 +162,3 @@ def read_as(kind, text):
 def test_proofs_of_another_form_are_refused(said):
     with pytest.raises(EvidenceError):
         Inclusion.from_object(said)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"earlier": 2, "later": 1, "path": []},
-        {"earlier": 1, "later": True, "path": []},
-        {"earlier": 1, "later": 2, "path": [], "index": 1},
-        {"earlier": 1, "later": 2, "path": [7]},
-        {"earlier": 1, "later": 3, "path": ["00" * 32] * 9},
-    ],
-)
-def test_consistency_proofs_of_another_form_are_refused(said):
-    with pytest.raises(EvidenceError):
-        Consistency.from_object(said)

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from maxrr.errors import FolderTaken, NotAWorkspace, OlderCopy
-from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, backup, check_receipt_log, overview
+from maxrr.workspace import OlderCopyWarning, Workspace, backup, check_receipt_log, overview
 from maxrr.workspace.rows import Rows
 from tests.workspace.outside import differing, facts, forget, known_of, secrets_of
 from tests.workspace.problems import contents, forgotten_but_here, found, history_in
@@ -142,16 +142,6 @@ def test_it_is_not_made_over_anything(folder, tmp_path):
     assert not (tmp_path / "another").exists()
 
 
-def test_one_that_was_interrupted_is_no_workspace(folder, tmp_path):
-    with (
-        mock.patch("maxrr.workspace.copies.flush_folder", side_effect=KeyboardInterrupt),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        backup(folder, tmp_path / "copy")
-    with pytest.raises(WorkspaceError, match="is missing"):
-        Workspace.open(tmp_path / "copy")
-
-
 def test_it_is_made_of_a_copy_and_not_of_a_map(folder, tmp_path):
     """What others erase in the file after it was checked would be erased in a map of it, too."""
     real, mapped = Rows.content, []
@@ -176,3 +166,21 @@ def test_one_whose_end_is_missing_is_a_backup_all_the_same(folder, key, tmp_path
         workspace = Workspace.open(tmp_path / "copy", signing_key=key)
     with workspace, pytest.raises(OlderCopy, match="is a backup"):
         forget(workspace)
+
+
+def test_one_that_was_killed_says_so_and_is_finished_by_another(folder, key, tmp_path):
+    with (
+        mock.patch("maxrr.workspace.copies.flush_folder", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        backup(folder, tmp_path / "copy")
+    with pytest.raises(NotAWorkspace):
+        Workspace.open(tmp_path / "copy")
+    with Workspace.open(folder, signing_key=key) as workspace:
+        forget(workspace)
+        now = facts(workspace)
+    backup(folder, tmp_path / "copy")
+    assert differing(state_of(tmp_path / "copy"), now) == []
+    assert contents(tmp_path / "copy").keys() - {".lock"} == contents(folder).keys() - {".lock"}
+    with pytest.raises(FolderTaken):
+        backup(folder, tmp_path / "copy")

@@ -11,7 +11,9 @@ from maxrr.evidence import Log, SigningKey, check_log, compare_logs
 from maxrr.evidence.log import History
 from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.statements import HandedReceipt
+from maxrr.unlearning.tombstones import id_hmac
 from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log
+from maxrr.workspace.history import frames_in
 from maxrr.workspace.names import origin_of
 from tests.unlearning.problems import fresh
 from tests.workspace.problems import (
@@ -148,6 +150,30 @@ def test_receipts_that_were_changed_are_refused(copies, key, tmp_path):
         (newer / "log" / "entries").unlink()
         with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="cannot be caught up"):
             workspace.catch_up(newer)
+
+
+@pytest.mark.parametrize("cut", ["torn", "damaged"])
+def test_of_a_newer_copy_whose_end_is_lost_the_rest_is_forgotten(copies, key, cut):
+    """And the loss of the others is accepted by the same request."""
+    older, newer, _ = copies
+    path = history_in(newer)
+    whole, (*_, last) = path.read_bytes(), frames_in(path)
+    path.write_bytes(whole[: last.start + 5] if cut == "torn" else whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    readable = receipts_in(newer)[: last.requests - len(last.answers)]
+    named = {stone for each in readable for stone in HandedReceipt.from_bytes(each).receipt.tombstones}
+    if key is not None or cut == "damaged":
+        with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError):
+            workspace.catch_up(newer, core_policy="keep-extractor")
+    with quietly(older, signing_key=key) as workspace:
+        here = len(receipts_in(older))
+        receipt = workspace.catch_up(newer, core_policy="keep-extractor", accept_loss="the disk is broken")
+        assert receipt.number == len(readable) + 1 > here + 1
+        assert (receipt.losses[-1].kept, receipt.losses[-1].reason) == (len(readable), "the disk is broken")
+        fitted = workspace._fitted
+        assert not any(id_hmac(fitted.key, id_).hex() in named for id_ in workspace.model.ids_of().tolist())
+        assert workspace.model.unlearn(kinds(workspace.model)[2][:1]).number == receipt.number + 1
+    if key is not None:
+        check_receipt_log(older, [key.public])
 
 
 def test_where_nobody_here_was_forgotten_only_the_receipts_are_taken(template, tmp_path, key):

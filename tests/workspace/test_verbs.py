@@ -342,7 +342,7 @@ def test_in_memory_nobody_keeps_where_records_come_from(records):
 def test_a_network_that_its_maker_does_not_give_comes_back_as_it_was(tmp_path, records, change):
     network = MLP(5, 3, hidden=(12,))
     change(network)
-    with Workspace.create(tmp_path / "workspace", fresh(HASHED, records, network), records) as workspace:
+    with Workspace.create(tmp_path / "workspace", fresh(HASHED, records, network, lr=1e-5), records) as workspace:
         before = facts(workspace, records)
     with Workspace.open(tmp_path / "workspace") as workspace:
         check_without_network(workspace, records)
@@ -486,7 +486,6 @@ def test_status_says_what_is_held_and_why(workspace, records):
     assert (status.records, status.forgotten, status.requests, status.core_left_in_extractor) == (77, 3, 1, 1)
     assert "three HMACs" in status.facts["kept of these"]
     assert (status.model_hash, status.commitment) == (workspace.model.model_hash_, receipt.commitment_after)
-    assert status.bytes == sum(path.stat().st_size for path in workspace.folder.rglob("*") if path.is_file())
 
 
 def test_creating_where_something_is(folder, tmp_path, records):
@@ -592,15 +591,14 @@ def test_receipts_of_a_workspace_are_not_taken_for_those_of_the_model_that_it_wa
     retained = records.without(records.ids[records.subjects == person])
     Workspace.create(tmp_path / "ws", model, retained).close()
     with Workspace.open(tmp_path / "ws") as workspace:
+        assert workspace.model.plan(subjects=[person]).already_forgotten == 1
         receipts = workspace.model.unlearn(retained.ids[:1]), workspace.model.unlearn(subjects=[other])
         assert workspace.model.has_forgotten(subjects=person)
         assert not any(receipt.number in workspace.find(subject=person).receipts for receipt in receipts)
         replays = [replay(receipt, workspace.model, retained) for receipt in receipts]
         assert [replayed.contradictions for replayed in replays] == [[], []]
         assert replays[-1].outcome == "identical"
-        again = [workspace.model.unlearn(subjects=[each]) for each in (person, other)]
-        assert [(each.number, each.requested - each.already_forgotten) for each in again] == [(3, 0), (4, 0)]
-        assert "receipt 2" in again[1].reason
+        assert "receipt 2" in workspace.model.unlearn(subjects=[other]).reason
 
 
 class OwnHash(HashCore):

@@ -62,19 +62,16 @@ def unlearn(
         Path | None,
         Option(
             "--requests",
-            help="A .csv file of tickets, with columns ticket, subject or id, received and due (dates), each with a "
-            "receipt of its own. Run again, it does what is left.",
+            help="A .csv file of tickets: ticket, subject or id, received, due. Run again, it does what is left.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None, Option(help="With --requests: the .csv file of results; beside the requests by default.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="With --requests: the .csv file of results.")] = None,
     policy: CorePolicy = "refuse",
     source: Source = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Forget records: all of them or, if one cannot be, none. Of a file of tickets each is answered by itself.
+    """Forget records: all of them or, if one cannot be, none; of several tickets each by itself.
 
     Without --yes the plan is shown first, to be confirmed at the terminal. When the command is done, the records are
     gone from the workspace's files, too, and a receipt is among them. The raw records stay where they are: delete them

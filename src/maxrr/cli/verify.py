@@ -286,7 +286,7 @@ def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Fo
         "key": checkpoint.key.id,
     }  # fmt: skip
     found.sentences = [
-        f"{facts['origin']}: {count(facts['entries'], 'entry', 'entries')}, root {facts['root']}, signed by the key "
+        f"{facts['origin']}: {count(checkpoint.size, 'entry', 'entries')}, root {facts['root']}, signed by the key "
         f"{facts['key']}. Keep its file `checkpoint`: --against it you will see whether anything was taken back."
     ]
     if against is not None:

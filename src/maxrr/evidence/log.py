@@ -9,11 +9,10 @@ from typing import Self
 
 from maxrr.errors import OtherLog, WrongLog
 from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT, Checkpoint
-from maxrr.evidence.log_proofs import EMPTY_ROOT, Consistency, Inclusion, Subtrees, leaf_hash
+from maxrr.evidence.log_proofs import EMPTY_ROOT, Inclusion, Subtrees, leaf_hash
 from maxrr.evidence.signing import PublicKey, SigningKey, require_signing_key
 from maxrr.files import flush_folder, open_regular, read_regular, write_atomically
 from maxrr.files.atomic import writable, write_at
-from maxrr.plain_text import count
 
 LOG, CHECKPOINT, ENTRIES = "log", "checkpoint", "entries"  # the folder of a workspace's log, and the files in it
 ENTRY = 32  # bytes
@@ -94,29 +93,6 @@ class Log:
         if not 0 <= index < self.checkpoint.size:
             raise WrongLog(f"the log has no entry {index}: it has {self.checkpoint.size}, counted from 0")
         return self._read[1].prove_inclusion(index, self.checkpoint.size)
-
-    def prove_consistency(self, earlier: int) -> Consistency:
-        """The proof that the log began with what it was at an earlier size.
-
-        Parameters
-        ----------
-        earlier : int
-            The number of entries it had.
-
-        Returns
-        -------
-        Consistency
-            The proof, which holds for the earlier root and that of the checkpoint.
-
-        Raises
-        ------
-        EvidenceError
-            The log never had that size yet, or the entries do not give the checkpoint's root.
-        """
-        if not 0 <= earlier <= self.checkpoint.size:
-            held = count(self.checkpoint.size, "entry", "entries")
-            raise WrongLog(f"the log has {held}, and never had {earlier}")
-        return self._read[1].prove_consistency(earlier, self.checkpoint.size)
 
     @cached_property
     def _read(self) -> tuple[list[bytes], Subtrees]:
@@ -226,13 +202,12 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
     if old.size == new.size:
         return History.same if old.root == new.root else History.forked
     grown = old.size < new.size
-    (less, more), tiles = ((old, new), shown) if grown else ((new, old), kept)
-    if isinstance(tiles, Log):
-        proof = tiles.prove_consistency(less.size)  # which holds for the root that the tiles have at that size
-        if not proof.verify(less.size, less.root, more.size, more.root):
-            return History.forked
-        return History.extends if grown else History.older
-    return History.unknown if grown else History.older
+    less, longer = (old, shown) if grown else (new, kept)
+    if not isinstance(longer, Log):
+        return History.unknown if grown else History.older
+    if longer._read[1].root(0, less.size) != less.root:
+        return History.forked
+    return History.extends if grown else History.older
 
 
 # Appending: first the entries, then the checkpoint that speaks of them, so that a kill harms nothing.

@@ -1,4 +1,4 @@
-"""Proofs about a log of RFC 6962: that an entry is in it, and that it only grew. Anybody verifies them, offline."""
+"""The tree of a log, by RFC 6962, and the proof that an entry is in it, which anybody verifies offline."""
 
 import hashlib
 from collections.abc import Iterable
@@ -82,7 +82,7 @@ class Subtrees:
         """The proof that an entry is in the log of this size."""
         start, stop, path = 0, size, list[bytes]()
         while stop - start > 1:
-            middle = start + _left_part(stop - start)
+            middle = start + (1 << (stop - start - 1).bit_length() - 1)  # the left part is the largest power of two
             if index < middle:
                 path.append(self.root(middle, stop))
                 stop = middle
@@ -90,21 +90,6 @@ class Subtrees:
                 path.append(self.root(start, middle))
                 start = middle
         return Inclusion(index, size, tuple(reversed(path)))
-
-    def prove_consistency(self, earlier: int, later: int) -> "Consistency":
-        """The proof that the log only grew from one size to another."""
-        start, stop, path = 0, later, list[bytes]()
-        while 0 < earlier < stop:
-            middle = start + _left_part(stop - start)
-            if earlier <= middle:
-                path.append(self.root(middle, stop))
-                stop = middle
-            else:
-                path.append(self.root(start, middle))
-                start = middle
-        if start > 0:  # the verifier has the root of an earlier log that is one perfect subtree
-            path.append(self.root(start, stop))
-        return Consistency(earlier, later, tuple(reversed(path)))
 
 
 @dataclass(frozen=True)
@@ -126,9 +111,10 @@ class Inclusion(Plain):
     path: tuple[Bytes32, ...]
 
     def __post_init__(self) -> None:
-        _require_sizes(self.index, self.size, self.path)
-        if self.index == self.size:
-            raise EvidenceError("the proof is of an entry after the last one")
+        if not 0 <= self.index < self.size < 1 << 63:
+            raise EvidenceError("the proof's numbers are not those of a log")
+        if len(self.path) > self.size.bit_length() + 1:
+            raise EvidenceError("the proof has more hashes than a log of its size can need")
 
     def verify(self, leaf: bytes, size: int, root: bytes) -> bool:
         """Whether the entry is in the log with this size and root.
@@ -161,77 +147,3 @@ class Inclusion(Plain):
                 hashed = node_hash(hashed, beside)
             position, last = position >> 1, last >> 1
         return last == 0 and hashed == root
-
-
-@dataclass(frozen=True)
-class Consistency(Plain):
-    """Proof that a log only grew: the earlier one is the beginning of the later one.
-
-    Attributes
-    ----------
-    earlier, later : int
-        The number of entries of both.
-    path : tuple of bytes
-        The hashes that both roots follow from.
-    """
-
-    earlier: int
-    later: int
-    path: tuple[Bytes32, ...]
-
-    def __post_init__(self) -> None:
-        _require_sizes(self.earlier, self.later, self.path)
-
-    def verify(self, earlier: int, earlier_root: bytes, later: int, later_root: bytes) -> bool:
-        """Whether the later log begins with the whole earlier one.
-
-        Parameters
-        ----------
-        earlier, earlier_root
-            The size and root on the checkpoint of the earlier log.
-        later, later_root
-            The size and root on that of the later one.
-
-        Returns
-        -------
-        bool
-            Whether both roots follow from the hashes.
-        """
-        if (earlier, later) != (self.earlier, self.later):
-            return False
-        if self.earlier == 0:
-            return not self.path and earlier_root == EMPTY_ROOT and (self.later > 0 or later_root == EMPTY_ROOT)
-        if self.earlier == self.later:
-            return not self.path and earlier_root == later_root
-        path = self.path  # from here on RFC 9162, section 2.1.4.2
-        if self.earlier & (self.earlier - 1) == 0:
-            path = (earlier_root, *path)
-        if not path:
-            return False
-        position, last = self.earlier - 1, self.later - 1
-        while position & 1:
-            position, last = position >> 1, last >> 1
-        before = after = path[0]
-        for beside in path[1:]:
-            if last == 0:
-                return False
-            if position & 1 or position == last:
-                before, after = node_hash(beside, before), node_hash(beside, after)
-                while not position & 1 and position:
-                    position, last = position >> 1, last >> 1
-            else:
-                after = node_hash(after, beside)
-            position, last = position >> 1, last >> 1
-        return last == 0 and before == earlier_root and after == later_root
-
-
-def _left_part(count: int) -> int:
-    """The largest power of two below a count."""
-    return 1 << (count - 1).bit_length() - 1
-
-
-def _require_sizes(small: int, large: int, path: tuple[bytes, ...]) -> None:
-    if not 0 <= small <= large < 1 << 63:
-        raise EvidenceError("the proof's numbers are not those of a log")
-    if len(path) > large.bit_length() + 1:
-        raise EvidenceError("the proof has more hashes than a log of its size can need")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.errors import DataError, OtherShape
+from maxrr.errors import DataError, OtherShape, UnreadableFile
 from maxrr.serving import folders
 from maxrr.serving.folders import ONNX, Facts
 from maxrr.serving.revocations import Watch
@@ -297,7 +297,8 @@ def load(
         try:
             return ModelState(runtime_of(facts, content, threads), facts)
         except Exception as error:  # whatever comes of content that is not ours
-            raise ValueError(f"no model can be made of {folder}: {error}") from error
+            why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise UnreadableFile(f"no model can be made of {folder}: {why}. Export it again") from error
 
     return Served(read, watch)
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from maxrr.core.choice import Choice
 from maxrr.data import Dataset
-from maxrr.errors import NetworkMissing, OtherRecords, TrainingMissing, UnknownRecords
+from maxrr.errors import NetworkMissing, OtherRecords, TrainingMissing, UnknownRecords, UnreadableFile
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
 from maxrr.files.strict_json import Digest, PositiveFloat, body_of, json_text
 from maxrr.nets.naming import as_recorded
@@ -261,9 +261,10 @@ class Bundle(Contents):
         try:
             return read(contents, tensors, network, train)
         except (NetworkMissing, TrainingMissing) as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise type(error)(f"{path}: {error}") from None
         except Exception as error:  # nothing in the file is believed
-            raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+            why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise UnreadableFile(f"{path} is damaged: {why}. Have it written again") from error
 
 
 def facts_in(path: str | Path) -> Facts:
@@ -292,7 +293,7 @@ def content_of(path: str | Path) -> tuple[Contents, dict[str, Tensor]]:
     import safetensors
 
     if Path(path).exists() and not Path(path).is_file():
-        raise ValueError(f"{path} is not a bundle: it is not a file")
+        raise UnreadableFile(f"{path} is not a bundle: it is not a file")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             said = body_of(parse_json((file.metadata() or {}).get("maxrr", "")), FORMAT, VERSION)
@@ -301,7 +302,7 @@ def content_of(path: str | Path) -> tuple[Contents, dict[str, Tensor]]:
     except OSError:
         raise
     except Exception as error:  # whatever a file that is no bundle makes them raise
-        raise ValueError(f"{path} is not a bundle, or is damaged: {error}") from error
+        raise UnreadableFile(f"{path} is not a bundle, or is damaged: {error}") from error
 
 
 def read(

@@ -16,10 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.errors import EvidenceError, FolderTaken, KeyMissing, OtherWorkspace, WorkspaceError
+from maxrr.errors import (
+    Damaged,
+    EvidenceError,
+    FolderTaken,
+    KeyMissing,
+    OtherWorkspace,
+    UntrustedKey,
+    WorkspaceError,
+    WrongLog,
+)
 from maxrr.evidence import Checkpoint, PublicKey
 from maxrr.evidence.log import LOG, write_log
-from maxrr.files import flush_folder, write_atomically
+from maxrr.files import flush_folder, overwrite, write_atomically
 from maxrr.plain_text import count
 from maxrr.unlearning.actions import REFUSE, Action, Guarantee
 from maxrr.unlearning.commitment import class_hmac
@@ -32,11 +41,15 @@ from maxrr.unlearning.tombstones import Forgotten, Tombstone, id_hmac
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Answer, Frame, History
-from maxrr.workspace.names import history_name, make_private, origin_of
+from maxrr.workspace.names import TEMPORARY, UNFINISHED, history_name, make_private, origin_of, part_of
 from maxrr.workspace.receipt_log import check_receipt_log, checked_receipts, is_of_lost, keys_of
 from maxrr.workspace.seen import MOMENT
 from maxrr.workspace.store import NO_ROWS, NewAnswer, Store
 
+REST_LOST = (
+    "if its end is lost for good, accept_loss=REASON (--accept-loss REASON) forgets what can be read there, and goes "
+    "on without the rest"
+)
 UNKNOWN = b"?" * 32  # of a record that never was here: nobody can tell its hashes
 
 
@@ -48,20 +61,25 @@ def backup(folder: str | Path, to: str | Path) -> None:
     folder : str or Path
         The folder of the workspace.
     to : str or Path
-        The folder to make, or one that is empty.
+        The folder to make, one that is empty, or one that a backup has left which did not come to its end.
 
     Raises
     ------
     maxrr.errors.WorkspaceError
         There is no workspace, a file of it is damaged, or the other folder holds something.
     """
-    place = Path(to)
-    if place.is_dir() and any(place.iterdir()):
+    place, mark = Path(to), Path(to) / UNFINISHED
+    if place.is_dir() and any(place.iterdir()) and not mark.exists():
         raise FolderTaken(f"{place} holds other files: name a folder that is new or empty. Nothing was changed")
     source = Folder(folder, read_only=True)
     source.read_beside_others()
     found = source.root
     make_private(place)
+    mark.touch()
+    for path in sorted(place.iterdir()):
+        if part_of(path.name, source.token) or TEMPORARY.fullmatch(path.name):
+            overwrite(path)
+            path.unlink()
     files = {found.file_of(part): content for part, content in source.parts.items()}
     for name, content in {**files, found.rows.file: source.content}.items():
         write_atomically(place / name, bytes(content), private=True, flush_name=False)
@@ -72,6 +90,7 @@ def backup(folder: str | Path, to: str | Path) -> None:
     flush_folder(place)
     history = source.history.as_backup(datetime.now(UTC).isoformat(timespec="seconds"))
     write_atomically(place / history_name(source.token), history, private=True)  # last: now it is a workspace
+    mark.unlink()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +157,9 @@ def without_newer(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Pl
     lost, now = max(store.latest_seen, store.now), datetime.now(UTC).replace(tzinfo=None)
     if lost.last_loss:  # the clock may be wrong, and another log began then
         now = max(now, datetime.strptime(lost.last_loss, MOMENT) + timedelta(microseconds=1))
-    time = now.strftime(MOMENT)
-    loss = Loss(time, reason, origin_of(store.token, lost.last_loss), lost.receipts, lost.root, fitted.requests)
+    seen = max(lost.receipts, fitted.requests)
+    log = origin_of(store.token, lost.last_loss)
+    loss = Loss(now.strftime(MOMENT), reason, log, seen, lost.root, fitted.requests)
     plan = make_plan(fitted, request_to_forget(fitted, fitted.records.ids[:0], None, REFUSE))
     plan = replace(
         plan, action=Action.nothing, guarantee=Guarantee.untouched,
@@ -148,15 +168,16 @@ def without_newer(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Pl
     return replace(fitted, losses=(*fitted.losses, loss)), plan
 
 
-def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Later:
+def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whole: bool = True) -> Later:
     """The receipts of a newer copy, if it is one: of this workspace, with the same receipts before, signed and logged.
 
-    `newer` is its folder, or its history.
+    `newer` is its folder, or its history. Where it need not be `whole`, they are taken as far as they can be read, and
+    its log is not asked how many there are.
     """
     signs = store.root.files.keys
     own_key = [] if store.signing is None else [store.signing.public]
     trusted = [*keys_of(store.root), *own_key, *keys]
-    history, frames = history_of_copy(store, newer)
+    history, frames = history_of_copy(store, newer, whole=whole)
     answers = [answer for frame in frames for answer in frame.answered()]
     exports = [frame.export for frame in frames if frame.export and frame.export not in store.root.exports]
     own = [store.receipt(number) for number in range(1, store.requests + 1)]
@@ -164,37 +185,40 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey]) -> Late
     for number, (mine, other) in enumerate(zip(own, its, strict=False), start=1):
         if mine != other:
             raise OtherWorkspace(
-                f"receipt {number} in {newer} is not the one that is here: it is no newer copy of this workspace, but "
-                "one that went on by itself. Nothing was changed"
+                f"receipt {number} in {newer} is not the one that is here: this copy or that one went on by itself, so "
+                "that neither is the newer one. Nothing was changed"
             )
     if store.backup and len(its) == len(own):  # nothing happened since it was made
         return Later([], [], history, exports)
     if len(its) <= len(own):
+        why = "nothing more of it can be read" if history.torn else "it is not newer"
         raise WorkspaceError(
             f"{newer} has {count(len(its), 'receipt')}, and there {'is' if len(own) == 1 else 'are'} "
-            f"{len(own)} here: it is not newer. Nothing was changed"
+            f"{len(own)} here: {why}. Nothing was changed"
         )
     try:
         before = HandedReceipt.from_bytes(own[-1]) if own else None
         later = list(checked_receipts(its[len(own) :], trusted, before, signed=bool(signs)))
         if store.signing is None and any(each.envelope for each in later):
             raise KeyMissing("it signs its receipts: open this copy with the key, as they go on from there")
+        if not whole:
+            return Later(later, answers[len(own) :], history, exports)
         if newer.is_dir() and (newer / LOG).exists():
             check_receipt_log(newer, trusted)
         elif signs or any(each.envelope for each in later):  # some may be missing at the end
-            raise EvidenceError(
+            raise WrongLog(
                 "its log is missing, which says how many receipts there are: bring a folder with the history and "
                 f"{LOG}/, as they were published last"
             )
     except EvidenceError as error:
-        hint = ""
-        if "that is trusted" in str(error):
+        hint = f" ({REST_LOST})" if isinstance(error, WrongLog) else ""
+        if isinstance(error, UntrustedKey):
             hint = " (name the operator's public keys, of which some came later than this copy: keys=…, or --operator)"
         raise WorkspaceError(f"{newer} cannot be caught up with: {error}{hint}. Nothing was changed") from None
     return Later(later, answers[len(own) :], history, exports)
 
 
-def history_of_copy(store: Store, newer: Path) -> tuple[History, list[Frame]]:
+def history_of_copy(store: Store, newer: Path, *, whole: bool) -> tuple[History, list[Frame]]:
     """The history of a newer copy, as far as it was written under the key of this workspace."""
     path = newer / history_name(store.token) if newer.is_dir() else newer
     if not path.exists():
@@ -202,7 +226,10 @@ def history_of_copy(store: Store, newer: Path) -> tuple[History, list[Frame]]:
     history = History(path, store.history.key, keep=True)
     if history.first_line.token != store.token:
         raise OtherWorkspace(f"{path} is the history of another workspace. Nothing was changed")
-    frames = history.read()
+    try:
+        frames = history.read(whole=whole)
+    except Damaged as error:
+        raise WorkspaceError(f"{error} ({REST_LOST})") from None
     if not frames:
         raise damaged(path, "nothing in it was written under the key of this workspace")
     return history, frames

@@ -216,17 +216,20 @@ class History:
         """Write a history without commits."""
         write_atomically(path, FirstLine(token).to_bytes(), private=True)
 
-    def read(self) -> list[Frame]:
+    def read(self, *, whole: bool = True) -> list[Frame]:
         """The frames that came since the last time, as far as they follow each other under the key.
 
-        What lies behind them was never finished, or is damaged: that the rest of the workspace tells.
+        What lies behind them was never finished, or is damaged: that the rest of the workspace tells. Where they need
+        not be the `whole` history, no frame behind a damaged one is looked for.
         """
-        whole = content_of(self.path)
+        stored = content_of(self.path)
         if self.keep:
-            self.content = whole
-        content, found, is_torn = memoryview(whole), list[Frame](), False
+            self.content = stored
+        content, found, is_torn = memoryview(stored), list[Frame](), False
         for start, stop in frames_from(content, self.length):
             if not self.is_ours(content, start, stop):
+                if not whole:
+                    break
                 if start == self.length > self.begin and not has_gap(content[start:stop]):
                     raise damaged(self.path, "its last frame is not what was written")
                 is_torn = True

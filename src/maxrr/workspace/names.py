@@ -19,6 +19,7 @@ from maxrr.workspace.history import History, is_begun
 PARTS = EXTRACTOR, HEADS, SECRETS = "extractor.safetensors", "heads.safetensors", "secrets.json"
 HISTORY, ROWS, RANKING, LOCK = "history.bin", "rows.bin", "ranking", ".lock"  # beside them: `maxrr.evidence.log.LOG`
 LEARNED = {ROWS, EXTRACTOR, HEADS, RANKING}  # whose bytes say something about records
+UNFINISHED = ".unfinished-backup"  # in a folder that is becoming a backup
 TEMPORARY = re.compile(r"\.maxrr-[0-9a-f]{16}\.tmp")  # as `write_atomically` calls them
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -93,6 +94,8 @@ def history_of(folder: Path) -> tuple[Path, str]:
 def missing(folder: Path) -> WorkspaceError:
     """The error for a folder without a history: it was never a workspace, or lost it."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if UNFINISHED in names:
+        return NotAWorkspace(f"{folder} is a backup that did not come to its end: make it again in the same place")
     for name in sorted(names):
         token = re.fullmatch(r"(?:rows|heads|secrets)-([0-9a-f]{16})-[0-9a-f]+\.[a-z]+", name)
         if token is not None:

@@ -169,7 +169,7 @@ def checked_receipts(
             try:
                 handed.verify(keys)
             except EvidenceError as error:
-                raise EvidenceError(f"receipt {number}: {error}") from None
+                raise type(error)(f"receipt {number}: {error}") from None
         elif signed:
             raise EvidenceError(f"receipt {number} is not signed, and one before it is")
         losses = [] if last is None else last.losses or []

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from maxrr import plain_text
 from maxrr.files import from_plain
 from maxrr.plain_text import Shown, count
-from maxrr.unlearning.facts import Facts, Words
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
@@ -53,11 +52,9 @@ class Status(Shown):
         Where the records come from: those of the last fit, as `Workspace.create` was told, then those of each addition.
     exports : list of Export
         The copies of the model that were made for others, from the first; those that are out of date say so.
-    bytes : int
-        The size of all files together.
     facts : dict of str to str
-        All of that in words, and what else is known: weights, shards, what is kept of the forgotten, and why copies of
-        forgotten values were let in.
+        All of that in words, and what else is known: what is kept of the forgotten, and why copies of forgotten values
+        were let in.
     """
 
     folder: str
@@ -77,7 +74,6 @@ class Status(Shown):
     commitment: str
     sources: list[dict[str, str]]
     exports: list[Export]
-    bytes: int
     facts: dict[str, str]
 
     @property
@@ -176,15 +172,12 @@ def status_of(files: Folder) -> Status:
         classes = [words.class_names[number] for number in counts.classes]
     except IndexError:
         raise damaged(files.folder / files.root.file_of(HEADS), "it does not have all classes") from None
-    size = bytes_in(files.folder)
     exactness = depending(conditions) if conditions else f"{depending([])}: {facts.depended_on}"
     told = {
-        "workspace": f"{files.folder}, {plain_text.size(size)}",
+        "workspace": str(files.folder),
         "records from": "; ".join(each.get("source", "not known") for each in words.sources),
         "classes": ", ".join(classes),
-        "weights": weights_in(words, classes, each_record=files.root.rows.layout.weights is not None),
         "model": f"{facts.model_hash[:12]}…",
-        "extractors": extractors_in(facts),
         "exact": f"no: {'; '.join(conditions)}" if claim == NOTHING else exactness,
         "wait for the next fit": "" if not counts.waiting else (
             f"{count(counts.waiting, 'added record becomes', 'added records become')} core by "
@@ -205,7 +198,7 @@ def status_of(files: Folder) -> Status:
         waiting_for_fit=counts.waiting, classes=classes, requests=last.requests, forgotten=counts.forgotten,
         core_left_in_extractor=left, bytes_claim=claim, conditions=conditions, model_hash=facts.model_hash,
         commitment=last.commitment, sources=[dict(each) for each in words.sources], exports=exports_of(files),
-        bytes=size, facts={name: text for name, text in told.items() if text},
+        facts={name: text for name, text in told.items() if text},
     )  # fmt: skip
 
 
@@ -219,30 +212,3 @@ def held_about_forgotten(counts: Counts) -> str:
         "record, of its values) under the key of this workspace. They recognise a request for what is gone, and data "
         "that brings it back, and tell nothing to those who do not hold the record"
     ) + (f"; and an HMAC of the subject id of {people} of whom no record is left" if counts.people else "")
-
-
-def extractors_in(facts: Facts) -> str:
-    """How many extractors there are, and how many of them could not be trained; nothing where there is one."""
-    if facts.shards == 1:
-        return ""
-    said, bare = f"{facts.shards}, each trained on a shard of the core", len(facts.untrained)
-    return f"{said}, but {bare:,}, which have no records of two classes and keep first weights" if bare else said
-
-
-def weights_in(words: Words, classes: list[str], *, each_record: bool) -> str:
-    """How much records count in the heads; nothing where all count the same."""
-    said = [f"{name} {weight:g}" for name, weight in words.class_weight.items() if name in classes]
-    gone = len(words.class_weight) - len(said)
-    said += [count(gone, "class without records", "classes without records")] if gone else []
-    said += ["every record its own"] if each_record else []
-    return ", ".join(said)
-
-
-def bytes_in(folder: Path) -> int:
-    """The size of all files in a folder. Others may be changing them meanwhile, if it is open for reading only."""
-    while True:
-        try:
-            return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        except FileNotFoundError:
-            if not folder.exists():
-                raise

@@ -318,7 +318,7 @@ class Workspace:
 
     def catch_up(
         self, newer: str | Path, *, keys: Sequence[PublicKey] = (), core_policy: str | Technique = REFUSE,
-        progress: Progress | None = None,
+        accept_loss: str | None = None, progress: Progress | None = None,
     ) -> Receipt | None:  # fmt: skip
         """Forget what a newer copy of this workspace has forgotten: for one that was restored from a backup.
 
@@ -335,6 +335,9 @@ class Workspace:
         keys : sequence of maxrr.evidence.PublicKey
             Keys that receipts may be signed with beside those that this copy knows and the one that it was opened with:
             others that came later.
+        accept_loss : str, optional
+            Why the end of the newer copy is lost for good, if it is. The receipts are then taken as far as they can be
+            read, and the loss of the others is accepted, as by `accept_loss`.
         core_policy, progress
             As in `MaxRR.unlearn`.
 
@@ -353,17 +356,20 @@ class Workspace:
         keeper, model = self._keeper, self.model
         with model._changing(newest=False):
             fitted = model._fitted
-            later = later_receipts(keeper.store, Path(newer), keys)
+            later = later_receipts(keeper.store, Path(newer), keys, whole=accept_loss is None)
             later.check_classes(fitted)
             for note in later.exports:  # of which some are there where a catching up was refused afterwards
                 keeper.store.note(export=note)
                 keeper.store.root.exports.append(note)
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
-            if not len(ids):
+            if not len(ids) and accept_loss is None:
                 keeper.commit_state(adopted, before)
                 return None
-            plan = said_so(make_plan(adopted, request_to_forget(adopted, ids, None, core_policy)), later)
+            if accept_loss is not None:
+                adopted, plan = without_newer(keeper.store, adopted, accept_loss)
+            if len(ids):
+                plan = said_so(make_plan(adopted, request_to_forget(adopted, ids, None, core_policy)), later)
             ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
 
             def commit(change: NextState) -> None:
