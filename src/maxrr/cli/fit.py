@@ -116,8 +116,8 @@ def fit(
     if embeddings and core in (None, FROZEN) and network is not None and network == os.environ.get(NETWORK):
         raise Stop(
             USAGE,
-            f"{NETWORK} is set, and embeddings need no network: unset it, or, if they are to go through {network}, "
-            "name that with --network",
+            f"{NETWORK} is set, and embeddings need no network: unset it. If they are to go through {network}, name that "
+            "with --network alone",
         )
     outputs.check_apart(out)
     core = core or (HASHED if network is not None or not embeddings else FROZEN)
