@@ -17,7 +17,6 @@ from maxrr.cli import outcome, outputs, show, status
 from maxrr.cli.options import NETWORK, TRAIN, Copies, Device, EngineName, Folder, Json, Source
 from maxrr.cli.run import FAILED, USAGE, Stop
 from maxrr.cli.workspaces import (
-    check_code,
     importing_from_here,
     named_network,
     noted,
@@ -116,8 +115,8 @@ def fit(
     if embeddings and core in (None, FROZEN) and network is not None and network == os.environ.get(NETWORK):
         raise Stop(
             USAGE,
-            f"{NETWORK} is set, and embeddings need no network: unset it. If they are to go through {network}, name that "
-            "with --network alone",
+            f"{NETWORK} is set, and embeddings need no network: unset it. If they are to go through {network}, name "
+            "that with --network alone",
         )
     outputs.check_apart(out)
     core = core or (HASHED if network is not None or not embeddings else FROZEN)
@@ -181,7 +180,7 @@ def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
     """
     with outcome.told() as ending:
         with opened(workspace, records=lambda: training) as found, show.progress():
-            check_code(found, training=True)
+            found.check_code(training=True)
             started = perf_counter()
             with ending.work(workspace, UNDONE, fitted):
                 training, test = sides(found, source)

@@ -109,7 +109,7 @@ class OwnTraining:
         to a trainer, say) stays behind, and must not be needed.
         """
         if self.function is None:
-            raise TrainingMissing(f"this trains again, by {self.name}: give that function as train=…")
+            raise TrainingMissing(self.name)
         if self.changed:
             raise TrainingChanged(f"{self.changed}: bring the module as it was, or fit again")
         started, mine = begin(network, seed), dataset.select(np.sort(dataset.ids))  # copies, to do with as it likes

@@ -260,8 +260,8 @@ class Bundle(Contents):
         contents, tensors = content_of(path)
         try:
             return read(contents, tensors, network, train)
-        except (NetworkMissing, TrainingMissing) as error:
-            raise ValueError(f"{path}: {error}") from None
+        except (NetworkMissing, TrainingMissing):
+            raise
         except Exception as error:  # nothing in the file is believed
             raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
@@ -314,12 +314,9 @@ def read(
         network = named
         network()  # now, rather than in the middle of a replay
     if network is None:
-        maker = "" if named is None else f", which {named.maker} makes"
-        raise NetworkMissing(f"the model's network is not one of this library{maker}: give it as network=…")
+        raise NetworkMissing(None if named is None else named.maker)
     if facts.function is not None and train is None:
-        raise TrainingMissing(
-            f"the model was trained by {facts.function}, which is not of this library: give it as train=…"
-        )
+        raise TrainingMissing(facts.function)
     blueprint = codec.blueprint_of(facts, contents.class_weight, contents.core_key, network, train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
