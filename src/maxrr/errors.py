@@ -165,7 +165,16 @@ class UnreadableFile(DataError):
 
 
 class TrainingMissing(DataError):
-    """Training by a function of the caller, who has to give it again."""
+    """Training by a function of the caller, who has to give it again.
+
+    Parameters
+    ----------
+    name : str
+        Where the function is imported from, as in package.module:function.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"this trains again, by {name}: give that as train=…, in the shell by MAXRR_TRAIN={name}")
 
 
 class TrainingChanged(DataError):
@@ -173,7 +182,20 @@ class TrainingChanged(DataError):
 
 
 class NetworkMissing(DataError):
-    """Work with a network of the caller, who has to give it again."""
+    """Work with a network of the caller, who has to give it again.
+
+    Parameters
+    ----------
+    maker : str or None
+        What made the network that was fitted, as in package.module:function, if that is known.
+    """
+
+    def __init__(self, maker: str | None) -> None:
+        made = "" if maker is None else f", which {maker} makes"
+        super().__init__(
+            f"this needs the model's own network{made}: give it as network=…, in the shell by "
+            f"MAXRR_NETWORK={maker or 'package.module:function'}"
+        )
 
 
 class OtherNetwork(WorkspaceError):

@@ -76,4 +76,5 @@ def test_a_network_of_the_environment_is_not_put_before_embeddings_in_silence(da
         ended = Shell()(*given, *core, code=2)
         assert (ended.error, "MAXRR_NETWORK" in ended.err) == ("usage", True)
     assert not (days / "new").exists()
+    monkeypatch.delenv("MAXRR_NETWORK")
     Shell()(*given, "--core", "frozen", "--network", "before_embeddings:flat")

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.data import DataError
+from maxrr.errors import TrainingMissing
 from maxrr.files import sha256_of
 from maxrr.nets import MLP, Recipe, split
 from maxrr.nets.initial_weights import DrawnAnewWarning
@@ -191,7 +192,7 @@ def test_a_bundle_runs_no_code_that_only_it_names(here, tmp_path):
     gone = core_of(model)[:2]
     receipt = model.unlearn(gone, core_policy="retrain")
     model.bundle().save(tmp_path / "bundle")
-    with pytest.raises(ValueError, match=r"trained by tests.unlearning.trainings:by_adamw"):
+    with pytest.raises(TrainingMissing, match=r"trainings:by_adamw"):
         Bundle.load(tmp_path / "bundle")
     bundle = Bundle.load(tmp_path / "bundle", train=trainings.by_adamw)
     assert replay(receipt, bundle, records.without(gone)).outcome == Outcome.identical

@@ -182,7 +182,7 @@ def check_kind(fitted: Fitted, given: Dataset, which: str) -> None:
 
 
 def joined(one: Dataset, other: Dataset) -> Dataset:
-    """Both, in the order of their ids."""
+    """Two sets of records together, in the order of their ids."""
 
     def both(name: str) -> Any:
         parts = getattr(one, name), getattr(other, name)

@@ -284,7 +284,7 @@ def least_share(finding: Finding) -> str | None:
 
 
 def worth(finding: Finding) -> str:
-    """What it means that nothing was found."""
+    """Say what it means that an audit found nothing."""
     name, power = least_share(finding) or ALL, finding.power
     worst = min((RELABELLED, MIXED), key=lambda one: power[one].rate if one in power else 1.0)
     return f"models with {name} are found in {power[name]} of cases, {worst} in {power[worst]}"

@@ -91,7 +91,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Maker:
-    """Makes models and looks at them."""
+    """A maker of shadow models that also scores the records with each."""
 
     blueprint: Blueprint  # without its key
     everything: Dataset  # all records that the model had before, in the order of their ids

@@ -15,7 +15,7 @@ from maxrr.cli import outputs, show
 from maxrr.cli.options import Device, EngineName, Json, Source
 from maxrr.cli.receipt import Named, receipt_of
 from maxrr.cli.run import DONE, FAILED, REFUTED, UNDECIDED, USAGE, Stop
-from maxrr.cli.workspaces import check_code, opened, reading_in, sides
+from maxrr.cli.workspaces import opened, reading_in, sides
 from maxrr.errors import RecordsMissing, UnreadableFile
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def audit(
         raise Stop(USAGE, "name the receipt by its number: maxrr audit ws/ 1")
     workers = engine_from(engine)
     with show.progress(), opened(place, records=lambda: training, read_only=True) as found:
-        check_code(found, training=True)
+        found.check_code(training=True)
         handed, model = receipt_of(found, receipt).receipt, found.model
         target = out or Path(f"audit-{handed.number}.html")
         check_free(target, handed, model.model_hash_)

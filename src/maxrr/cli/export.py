@@ -10,7 +10,7 @@ from typer import Argument, BadParameter, Option
 
 from maxrr.cli import outputs, show
 from maxrr.cli.options import Folder, Json
-from maxrr.cli.workspaces import check_code, opened
+from maxrr.cli.workspaces import opened
 from maxrr.plain_text import count, size
 
 
@@ -46,7 +46,7 @@ def export(
         outputs.check(place, "an ONNX file that maxrr wrote", lambda file: b"maxrr.model_hash" in file.read_bytes())
     outputs.check_apart(place)
     with opened(workspace, read_only=True, newest=True) as found:
-        check_code(found)
+        found.check_code()
         written = serving.export_onnx(found, place) if in_file else serving.export(found, place)
     if json:
         show.json(asdict(written) | {"path": str(written.path)})

@@ -17,7 +17,6 @@ from maxrr.cli import outcome, outputs, show, status
 from maxrr.cli.options import NETWORK, TRAIN, Copies, Device, EngineName, Folder, Json, Source
 from maxrr.cli.run import FAILED, USAGE, Stop
 from maxrr.cli.workspaces import (
-    check_code,
     importing_from_here,
     named_network,
     noted,
@@ -116,8 +115,8 @@ def fit(
     if embeddings and core in (None, FROZEN) and network is not None and network == os.environ.get(NETWORK):
         raise Stop(
             USAGE,
-            f"{NETWORK} is set, and embeddings need no network: unset it, or, if they are to go through {network}, "
-            "name that with --network",
+            f"{NETWORK} is set, and embeddings need no network: unset it. If they are to go through {network}, name "
+            "that with --network alone",
         )
     outputs.check_apart(out)
     core = core or (HASHED if network is not None or not embeddings else FROZEN)
@@ -181,7 +180,7 @@ def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
     """
     with outcome.told() as ending:
         with opened(workspace, records=lambda: training) as found, show.progress():
-            check_code(found, training=True)
+            found.check_code(training=True)
             started = perf_counter()
             with ending.work(workspace, UNDONE, fitted):
                 training, test = sides(found, source)
@@ -287,7 +286,7 @@ def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | No
 
 
 def added_and_not_in(training: Dataset, workspace: Workspace) -> str:
-    """That records will be gone which are here and not in the new data, where some came from elsewhere by `add`."""
+    """Say which records a new fit loses: those that came by `add` and are not in the new data."""
     import numpy as np
 
     from maxrr.report.words import count
@@ -318,7 +317,7 @@ def tell_columns(table: Dataset, json: bool) -> None:
 
 
 def fitted(folder: Path, now: Commit) -> str:
-    """That the model was fitted, for somebody whom the answer does not reach."""
+    """Say that the model was fitted, to somebody whom the answer did not reach."""
     return f"the model was fitted, and is in {show.near(folder)}"
 
 

@@ -69,7 +69,7 @@ def told() -> Iterator[Outcome]:
 
 
 def request_done(folder: Path, now: Commit) -> str:
-    """That a request was carried out, and how to see its receipt."""
+    """Say that a request was carried out, and how to see its receipt."""
     return f"the request was carried out, and its receipt is {receipt_in(folder, now.requests)}"
 
 

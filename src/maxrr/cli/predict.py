@@ -9,7 +9,7 @@ from typer import Argument
 
 from maxrr.cli import show
 from maxrr.cli.options import Folder, Json
-from maxrr.cli.workspaces import check_code, opened, reading_in
+from maxrr.cli.workspaces import opened, reading_in
 from maxrr.errors import OtherShape, UnreadableFile
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def predict(
     import numpy as np
 
     with opened(workspace, read_only=True) as found:
-        check_code(found)
+        found.check_code()
         kind, reading = found.model.kind_, reading_in(found.source)
         if kind.columns is None and any(path.suffix.lower() in TABLES for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of tables count in order")

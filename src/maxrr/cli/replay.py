@@ -14,15 +14,12 @@ from maxrr.cli.options import NETWORK, TRAIN, Folder, Json, Source
 from maxrr.cli.receipt import read, receipt_of
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import (
-    check_code,
     importing_from_here,
     learned_and_test,
     named_network,
-    network_missing,
     opened,
     sides,
     training_function,
-    training_missing,
 )
 from maxrr.plain_text import size
 
@@ -80,7 +77,7 @@ def in_workspace(folder: Path, named: str, source: list[str] | None) -> tuple[Ha
     from maxrr.unlearning import replay as replay_
 
     with opened(folder, read_only=True) as workspace, show.progress():
-        check_code(workspace, training=True)
+        workspace.check_code(training=True)
         handed = receipt_of(workspace, named)
         records, _ = sides(workspace, source)
         show.report("training again in a fresh process", 0, 1)
@@ -99,7 +96,7 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
     from maxrr.data import load
     from maxrr.data.fields import shapes
     from maxrr.data.reading import Reading, reading_of
-    from maxrr.errors import UnknownRecords
+    from maxrr.errors import NetworkMissing, TrainingMissing, UnknownRecords
     from maxrr.unlearning import Bundle
     from maxrr.unlearning import replay as replay_
     from maxrr.unlearning.bundles import facts_in
@@ -110,9 +107,9 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
     facts = facts_in(bundle)
     named, trainer = network_named(facts), facts.function
     if network is None and (named is None or not named.our_own):
-        raise Stop(FAILED, network_missing("bundle", None if named is None else named.maker), "network-missing")
+        raise NetworkMissing(None if named is None else named.maker)
     if train is None and trainer is not None:
-        raise Stop(FAILED, training_missing(trainer), "training-missing")
+        raise TrainingMissing(trainer)
     if train is not None and trainer is None:
         raise Stop(FAILED, f"the model of the bundle was fitted without a training function: unset {TRAIN}")
     with importing_from_here(network, train), show.progress():
@@ -178,7 +175,7 @@ def bundle(
     outputs.check(file, "a bundle", facts_in)
     outputs.check(beside(file), "how a source is read", lambda path: Reading.from_toml(read_regular(path).decode()))
     with opened(workspace, read_only=True, newest=True) as found:
-        check_code(found)
+        found.check_code()
         if in_folder:
             file.parent.mkdir(mode=0o700, exist_ok=True)
         found.model.bundle().save(file)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from maxrr.cli import outcome, outputs, requests, show
 from maxrr.cli.run import REFUSED, Stop
-from maxrr.cli.workspaces import check_code, opened
+from maxrr.cli.workspaces import opened
 from maxrr.errors import MaxRRError, MissingColumn, UnreadableFile
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def answer(
                 counts["refused"] += sum(ticket is None for _, ticket in asked)
                 if plan is not None:
                     if plan.action.fits_anew:
-                        check_code(found, training=bool(plan.trains))
+                        found.check_code(training=bool(plan.trains))
                     if not yes:
                         show.facts([(f"tickets {name}", f"{count:,}") for name, count in counts.items() if count])
                     requests.confirm(plan, "Answer these tickets for good?", yes=yes)

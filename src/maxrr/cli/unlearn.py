@@ -13,7 +13,7 @@ from maxrr.cli.options import Copies, CorePolicy, Earlier, Folder, Ids, IdsFile,
 from maxrr.cli.predict import records_in
 from maxrr.cli.requests import UNDONE
 from maxrr.cli.run import FAILED, REFUSED, USAGE, Stop
-from maxrr.cli.workspaces import check_code, noted, opened, reading_in
+from maxrr.cli.workspaces import noted, opened, reading_in
 
 if TYPE_CHECKING:
     from maxrr.data import Dataset
@@ -71,7 +71,11 @@ def unlearn(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
+<<<<<<< HEAD
     """Forget records: all of them or, if one cannot be, none; of several tickets each by itself.
+=======
+    """Forget records: all of them, or none. Of a file of tickets each is answered by itself.
+>>>>>>> shell
 
     Without --yes the plan is shown first, to be confirmed at the terminal. When the command is done, the records are
     gone from the workspace's files, too, and a receipt is among them. The raw records stay where they are: delete them
@@ -94,7 +98,7 @@ def unlearn(
         with opened(workspace, moved=source) as found:
             plan = found.model.plan(**request, core_policy=policy)
             if plan.action.fits_anew and not plan.refusal:
-                check_code(found, training=bool(plan.trains))
+                found.check_code(training=bool(plan.trains))
             requests.confirm(plan, "Forget these records for good?", yes=yes)
             done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
         outcome.tell(done, workspace, json=json)
@@ -127,14 +131,14 @@ def replace(
     requests.check_can_ask(yes=yes, json=json)
     with outcome.told() as ending:
         with opened(workspace, moved=source) as found:
-            check_code(found)
+            found.check_code()
             kind = found.model.kind_
             _, records = records_in(file, kind, reading_in(found.source))
             if len(records) > 1:
                 raise Stop(FAILED, f"{file}: holds {len(records):,} records, where one is wanted")
             plan = found.model.plan(id, inputs=records[0], label=label, core_policy=policy, allow_copies=allow_copies)
             if plan.trains and not plan.refusal:
-                check_code(found, training=True)
+                found.check_code(training=True)
             requests.confirm(plan, "Replace this record for good?", yes=yes)
             done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
         outcome.tell(done, workspace, json=json)
@@ -173,7 +177,7 @@ def add(
     requests.check_can_ask(yes=yes or plan, json=json)
     with outcome.told() as ending:
         with opened(workspace, read_only=plan) as found:
-            check_code(found)
+            found.check_code()
             notes = noted(source, reading_of(source) or dataclasses.replace(reading_in(found.source), meta=None))
             with show.progress():
                 new, _ = load(**notes, whole=True, progress=show.report)

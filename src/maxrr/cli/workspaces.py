@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from maxrr.cli import show
 from maxrr.cli.options import NETWORK, TRAIN
-from maxrr.cli.run import FAILED, Stop
 from maxrr.errors import RecordsMissing
 
 if TYPE_CHECKING:
@@ -111,29 +110,6 @@ def importing_from_here(*names: str | None) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(here)
-
-
-def check_code(workspace: Workspace, *, training: bool = False) -> None:
-    """Refuse to embed, or to train again, by code of the user's own that was not named."""
-    from maxrr.workspace import NetworkMissing, TrainingMissing
-
-    try:
-        workspace.check_code(training=training)
-    except NetworkMissing as missing:
-        raise Stop(FAILED, network_missing("workspace", missing.maker), "network-missing") from None
-    except TrainingMissing as missing:
-        raise Stop(FAILED, training_missing(missing.name), "training-missing") from None
-
-
-def network_missing(what: str, maker: str | None) -> str:
-    """What to do where only the user's own code makes the network."""
-    which = "" if maker is None else f", which {maker} makes"
-    return f"this needs the network of the {what}{which}: say so with {NETWORK}={maker or 'package.module:function'}"
-
-
-def training_missing(name: str) -> str:
-    """What to do where only the user's own code trains the network."""
-    return f"this trains again, by {name}: say so with {TRAIN}={name}"
 
 
 # Where records come from

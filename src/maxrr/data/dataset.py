@@ -175,7 +175,7 @@ class Dataset:
         return self._take(np.flatnonzero(kept))
 
     def join(self, *others: "Dataset") -> "Dataset":
-        """These records, and after them those of other datasets. Classes are the same if they have the same name.
+        """Append the records of other datasets. Classes are the same if they have the same name.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ class DossierRecord(Plain):
 
     @property
     def replaced(self) -> bool:
-        """Whether another content took its place."""
+        """Whether another content took the place of the record."""
         return self.after_value is not None
 
     @property
@@ -387,7 +387,7 @@ def _checked(name: str, claim: str, step: Callable[[], None]) -> Check:
 
 
 def found(value: T | None, what: str) -> T:
-    """The value, if what it comes from held."""
+    """The value of a check, if the checks that it depends on held."""
     if value is None:
         raise NotLookedAtError(f"not looked at: it rests on {what}")
     return value

@@ -64,7 +64,7 @@ def check_size(what: str, given: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Presence(Plain):
-    """That a record is in a commitment, with this value.
+    """A proof that a record is in a commitment, with a certain value.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Absence(Plain):
-    """That no record with a certain key is in a commitment.
+    """A proof that no record with a certain key is in a commitment.
 
     Attributes
     ----------
@@ -489,7 +489,7 @@ class Change(View):
         return super()._way_to(key)
 
     def get(self, key: bytes) -> bytes | None:
-        """As `Tree.get`."""
+        """Return the value of a key, as `Tree.get` does."""
         self.check_current(self._tree)
         return super().get(key)
 

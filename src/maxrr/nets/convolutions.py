@@ -166,7 +166,7 @@ def out_tile(out: int) -> int:
 
 
 def precision() -> str:
-    """As PyTorch's own convolutions: TF32 where the user allows it there."""
+    """The precision of PyTorch's own convolutions: TF32 where the user allows it there."""
     return "tf32" if torch.backends.cudnn.allow_tf32 else "ieee"
 
 

@@ -33,7 +33,7 @@ class Records:
         return len(self.labels)
 
     def only(self, rows: NDArray[np.int64] | None) -> "Records":
-        """Some of them; None stands for all."""
+        """The inputs of some rows; None stands for all rows."""
         if rows is None:
             return self
         places = torch.from_numpy(rows).to(self.labels.device)

@@ -86,7 +86,7 @@ class OwnTraining:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What it is, as JSON has it."""
+        """Name and hash of the training function, for JSON."""
         said = {"function": self.name, "source_sha256": self.source, "source_covers": COVERS}
         return said | ({"run_twice": self.observed} if self.observed else {})
 
@@ -109,7 +109,7 @@ class OwnTraining:
         to a trainer, say) stays behind, and must not be needed.
         """
         if self.function is None:
-            raise TrainingMissing(f"this trains again, by {self.name}: give that function as train=…")
+            raise TrainingMissing(self.name)
         if self.changed:
             raise TrainingChanged(f"{self.changed}: bring the module as it was, or fit again")
         started, mine = begin(network, seed), dataset.select(np.sort(dataset.ids))  # copies, to do with as it likes

@@ -31,14 +31,14 @@ def tag(name: str, /, *children: str, **attributes: Value) -> Markup:
 
 
 def attribute(name: str, value: Value) -> str:
-    """Such as ` width="20"`, with the space before it. Coordinates need no more than two decimals."""
+    """An attribute such as ` width="20"`, with the space before it; coordinates have two decimals at most."""
     if value is None:
         return ""
     return f' {name}="{number(value) if isinstance(value, float) else escape(value)}"'
 
 
 def number(value: float) -> str:
-    """As short as two decimals can be.
+    """A number with two decimals at most, as short as possible.
 
     >>> number(2.0), number(0.125), number(-0.001)
     ('2', '0.12', '0')

@@ -18,7 +18,7 @@ def thousands(number: int) -> str:
 
 
 def decimals(value: float, places: int = 2) -> str:
-    """So many digits after the point.
+    """A number with a certain count of digits after the point.
 
     >>> decimals(0.5), decimals(0.12345, 3)
     ('0.50', '0.123')
@@ -27,7 +27,7 @@ def decimals(value: float, places: int = 2) -> str:
 
 
 def digits(value: float, number: int = 3) -> str:
-    """So many digits that count, with a true minus.
+    """A number with a certain count of significant digits, and a true minus sign.
 
     >>> digits(-50.123), digits(0.00123, 2)
     ('−50.1', '0.0012')
@@ -67,7 +67,7 @@ def scientific(value: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """Two digits of it.
+    """A p-value with two significant digits.
 
     >>> p_value(0.0384), p_value(0.8), p_value(1.0)
     ('0.038', '0.8', '1')
@@ -76,7 +76,7 @@ def p_value(p: float) -> str:
 
 
 def capitalised(text: str) -> str:
-    """As a sentence starts; the rest stays.
+    """A text with its first letter in upper case; the rest stays.
 
     >>> capitalised("the paper's LiRA")
     "The paper's LiRA"

@@ -118,7 +118,7 @@ class Served:
         return f"<Served model {self.model_hash[:12]}… of {len(self.classes)} classes>"
 
     def _answering(self) -> ModelState:
-        """The present state, if it may answer."""
+        """The served state, if revocations allow it to answer."""
         found = self._loaded
         if self._watch is not None:
             self._watch.check(found.facts.export)

@@ -69,7 +69,7 @@ class Solution:
 
     @once
     def noticed(self) -> Ints:
-        """These, and samples that a head knows to be near its margin, sorted."""
+        """The given samples and those that a head knows to be near its margin, sorted."""
         screens = [head.screen.places for head in self.heads if head.screen is not None]
         return np.unique(np.concatenate([self.shaping, *screens]))
 
@@ -134,7 +134,7 @@ def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engin
 
 
 def group_size(samples: Samples) -> int:
-    """So many heads that they share a pass, and no more than memory is meant for."""
+    """The number of heads that share a pass over the samples without taking too much memory."""
     X = samples.X
     if on_accelerator(X):
         meant, most = DEVICE_GROUP_BYTES, len(X)
@@ -294,7 +294,7 @@ def resume(samples: Samples, heads: list[Head]) -> list[Trial]:
 
 
 def resume_head(samples: Samples, head: Head, margins: Floats) -> Trial:
-    """One of them."""
+    """One of the items, by its place."""
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
     alpha[~samples.alive] = 0.0

@@ -178,7 +178,7 @@ def begin_runs(
 
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
-    """Those samples that take part."""
+    """The samples that take part in a problem."""
     return blank if mask is None else replace(blank, held=np.asarray(mask, dtype=bool))
 
 

@@ -63,7 +63,7 @@ class Penalties:
         self.weights[rows] = self.bounds[rows] = 1.0  # not zero: nothing divides by it, or takes it for absent
 
     def copied(self) -> "Penalties":
-        """The same in memory of their own."""
+        """A copy in memory of its own."""
         return Penalties(self.C, self.weights.copy(), self.bounds.copy())
 
     def only(self, rows: Ints) -> "Penalties":
@@ -71,7 +71,7 @@ class Penalties:
         return Penalties(self.C, self.weights[rows], self.bounds[rows])
 
     def followed_by(self, others: "Penalties") -> "Penalties":
-        """Those of these samples and of others."""
+        """The penalties of these samples followed by those of others."""
         return Penalties(
             self.C, np.concatenate([self.weights, others.weights]), np.concatenate([self.bounds, others.bounds])
         )
@@ -174,7 +174,7 @@ class Screen:
         return replace(self, places=everyone[order], distance=found)
 
     def without(self, places: Ints) -> "Screen":
-        """The same when these samples have gone."""
+        """The solution without samples that are gone."""
         there, distance = without(places, self.places, self.distance)
         return Screen(there, distance, self.rest, self.typical)
 
@@ -361,7 +361,7 @@ class Samples:
         return lighter
 
     def followed_by(self, X: AnyArray, sizes: tuple[Floats, Ints], codes: Ints, penalties: Penalties) -> "Samples":
-        """These samples and others; `sizes` are lengths and exponents of the others."""
+        """These samples followed by others, whose lengths and exponents are `sizes`."""
         return Samples(
             joined([self.X, X]),
             np.concatenate([self.lengths, sizes[0]]),
@@ -406,7 +406,7 @@ class Head:
         return np.sort(np.concatenate([self.on_margin, self.inside]))
 
     def shaped_by(self, places: Ints, caps: Floats) -> tuple[Ints, Floats]:
-        """Those of these samples that shape the head, and their multipliers; `caps` are the upper bounds of these."""
+        """The samples among these that shape the head, and their multipliers, whose upper bounds are `caps`."""
         (at, touching), (_, inside) = located(places, self.on_margin), located(places, self.inside)
         multipliers = np.where(inside, caps, 0.0)
         multipliers[touching] = self.multipliers[at[touching]]
@@ -430,7 +430,7 @@ class Change:
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """The number of samples."""
         return len(self.leaving) + len(self.arriving)
 
 

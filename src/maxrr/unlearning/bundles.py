@@ -139,7 +139,7 @@ class Bundle(Contents):
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of these ids the model has forgotten.
+        """The ids among the given ones that the model has forgotten.
 
         Parameters
         ----------
@@ -260,8 +260,13 @@ class Bundle(Contents):
         contents, tensors = content_of(path)
         try:
             return read(contents, tensors, network, train)
+<<<<<<< HEAD
         except (NetworkMissing, TrainingMissing) as error:
             raise type(error)(f"{path}: {error}") from None
+=======
+        except (NetworkMissing, TrainingMissing):
+            raise
+>>>>>>> shell
         except Exception as error:  # nothing in the file is believed
             why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise UnreadableFile(f"{path} is damaged: {why}. Have it written again") from error
@@ -315,12 +320,9 @@ def read(
         network = named
         network()  # now, rather than in the middle of a replay
     if network is None:
-        maker = "" if named is None else f", which {named.maker} makes"
-        raise NetworkMissing(f"the model's network is not one of this library{maker}: give it as network=…")
+        raise NetworkMissing(None if named is None else named.maker)
     if facts.function is not None and train is None:
-        raise TrainingMissing(
-            f"the model was trained by {facts.function}, which is not of this library: give it as train=…"
-        )
+        raise TrainingMissing(facts.function)
     blueprint = codec.blueprint_of(facts, contents.class_weight, contents.core_key, network, train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today

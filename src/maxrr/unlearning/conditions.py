@@ -52,7 +52,7 @@ def conditions(
 
 
 def by_own_function(recipe: Mapping[str, Any]) -> str:
-    """That code of the operator's own trained the extractor, and what was seen of it.
+    """The condition that code of the operator's own trained the extractor, and what was seen of that code.
 
     >>> by_own_function({"function": "my_training:train", "run_twice": "same"})[:68]
     "the extractor was trained by my_training:train, the operator's own c"

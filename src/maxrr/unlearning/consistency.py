@@ -213,7 +213,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
 
 
 def false_of_people(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
-    """That records are there about people of whom a receipt of the present state says that none is left."""
+    """Find records about people of whom a receipt of the present state says that none is left."""
     people = receipt.subject_tombstones or []
     if not people:
         return

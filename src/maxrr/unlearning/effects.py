@@ -44,7 +44,7 @@ class CoreAfter:
 
     @property
     def untrained(self) -> list[int]:
-        """Those of the shards that have too little to be trained on."""
+        """The shards that have too few records to be trained on."""
         return untrained(self.shard, self.labels, self.shards)
 
     @property

@@ -76,7 +76,7 @@ def check_parameters(model: "MaxRR") -> Training:
     if isinstance(model.train, Recipe):
         return model.train
     if isinstance(model.train, OwnTraining):  # of a file, whose word is not enough to run code
-        raise TrainingMissing(f"the model is trained by {model.train.name}: give that function as train=…")
+        raise TrainingMissing(model.train.name)
     if not callable(model.train):
         raise DataError(f"train is a function or a Recipe; it is {model.train!r:.80}")
     if isinstance(model.core, Frozen):

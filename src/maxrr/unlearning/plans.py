@@ -122,7 +122,7 @@ class Plan(Shown):
         return {name: getattr(self, name) for name in names} | {"refusal": self.refusal, "alternatives": others}
 
     def _refused(self) -> Refused:
-        """What is raised instead of carrying it out."""
+        """The error that is raised instead of carrying the plan out."""
         assert self.refusal is not None
         kind = UnknownId if self.unknown else CoreRefused if self.alternatives else Refused
         return kind(self.refusal, self.alternatives)

@@ -66,7 +66,7 @@ def trained_again(fitted: Fitted, then: CoreAfter) -> str:
 
 
 def kept_of(left: int) -> str:
-    """That forgotten records are still in the extractor."""
+    """Say that forgotten records are still in the extractor."""
     records = count(left, "record that is", "records that are")
     return f"the extractor keeps what it learned from {records} forgotten already"
 

@@ -108,7 +108,7 @@ class HeldRecords:
         return rows[np.argsort(self.ids[rows], kind="stable")]
 
     def ids_and_hashes(self) -> tuple[Ids, Digests]:
-        """Those of the records that are there, in the order of their rows."""
+        """The ids and hashes of the records that are there, in the order of their rows."""
         rows = np.flatnonzero(self.alive)
         return self.ids[rows], self.hashes[rows]
 
@@ -164,7 +164,7 @@ class HeldRecords:
         return self.select(np.flatnonzero(self.alive)).in_order()
 
     def select(self, rows: Ints) -> Dataset:
-        """Some of them."""
+        """The records of some rows."""
         if self.inputs is None:
             raise RecordsMissing(
                 "this needs the raw records, which a workspace does not keep: say how they are read, as in "
@@ -284,7 +284,7 @@ class HeldRecords:
         return np.array(sorted(row for row in self.indexes.owed if not self.alive[row]), dtype=np.int64)
 
     def erase(self) -> None:
-        """Overwrite everything that is left of these."""
+        """Overwrite everything that is left of some records."""
         gone = self.gone()
         if not len(gone):
             return

@@ -123,7 +123,7 @@ class Fitted:
         return self.committed.root
 
     def tree(self) -> Tree:
-        """That tree. The state must have been taken over: what was computed beside the state before is made so."""
+        """The sparse tree over the records of this state, which must be the model's present one."""
         return self.committed.tree(self.secret, self.records.ids_and_hashes)
 
     def departures(self) -> list[Departure]:
@@ -151,7 +151,7 @@ class Fitted:
 
     @once
     def model_hash(self) -> str:
-        """Over extractor, its layers named, and heads."""
+        """The hash over the extractor, with its layers' names, and the heads."""
         return self.extractor_hash.with_heads(self.head_classes, self.heads.coef_, self.heads.intercept_)
 
     @once

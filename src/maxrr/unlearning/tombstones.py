@@ -138,7 +138,7 @@ class Tombstones(Set[Tombstone]):
         return Tombstones(more, self)
 
     def of(self, id_hmac: bytes) -> tuple[Tombstone, ...]:
-        """Those of one record, by the HMAC of its id."""
+        """The tombstones of one record, by the HMAC of its id."""
         return self._by_id.get(id_hmac, ())
 
     def knows(self, key: bytes, ids: NDArray[Any], *, replaced: bool = False) -> NDArray[np.bool_]:

@@ -18,8 +18,6 @@ if typing.TYPE_CHECKING:  # what is not in `__all__` is for other rooms
     from maxrr.errors import WorkspaceError as WorkspaceError
     from maxrr.workspace.batches import Batch, Ticket
     from maxrr.workspace.copies import backup as backup
-    from maxrr.workspace.errors import NetworkMissing as NetworkMissing
-    from maxrr.workspace.errors import TrainingMissing as TrainingMissing
     from maxrr.workspace.exports import Export
     from maxrr.workspace.receipt_log import check_receipt_log
     from maxrr.workspace.seen import OlderCopyWarning
@@ -32,7 +30,7 @@ else:  # status needs files, and no PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "batches": ("Batch", "Ticket"),
         "copies": ("backup",),
-        "errors": ("NetworkMissing", "TrainingMissing", "WorkspaceError"),
+        "errors": ("WorkspaceError",),
         "exports": ("Export",),
         "receipt_log": ("check_receipt_log",),
         "states": ("Commit",),

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from maxrr.data.arrays import scratch
 from maxrr.data.fields import from_facts
-from maxrr.errors import OtherNetwork
+from maxrr.errors import NetworkMissing, OtherNetwork
 from maxrr.files import from_plain, parse_json
 from maxrr.files.strict_json import json_text
 from maxrr.nets.initial_weights import given_weights
@@ -28,7 +28,6 @@ from maxrr.unlearning.facts import Durations, Facts, NetworkFacts, Secrets, Word
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
-from maxrr.workspace.errors import NetworkMissing
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import EXTRACTOR, HEADS, SECRETS
 from maxrr.workspace.rows import ALIVE, CORE, LARGE, WAITING, Layout

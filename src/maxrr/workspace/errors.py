@@ -4,44 +4,10 @@ import errno
 from pathlib import Path
 from typing import BinaryIO
 
-from maxrr import errors
 from maxrr.errors import Damaged, WorkspaceError
 from maxrr.files import open_regular
 
 NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
-
-
-class NetworkMissing(errors.NetworkMissing, WorkspaceError):
-    """The network of a workspace is needed, and only the caller's own code makes it: give it to `Workspace.open`.
-
-    Parameters
-    ----------
-    maker : str or None
-        What made the network that was fitted, as in package.module:function, if that is known. The exception has it as
-        an attribute of the same name.
-    """
-
-    def __init__(self, maker: str | None) -> None:
-        which = "" if maker is None else f", which {maker} makes"
-        super().__init__(
-            f"this needs the network of the workspace{which}: open it with Workspace.open(folder, network=…)"
-        )
-        self.maker = maker
-
-
-class TrainingMissing(errors.TrainingMissing, WorkspaceError):
-    """The training function of a workspace is needed, which is the caller's own code: give it to `Workspace.open`.
-
-    Parameters
-    ----------
-    name : str
-        Where the function that was used is imported from, as in package.module:function. The exception has it as an
-        attribute of the same name.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"this trains again, by {name}: open it with Workspace.open(folder, train=…)")
-        self.name = name
 
 
 def damaged(path: Path, why: str) -> Damaged:

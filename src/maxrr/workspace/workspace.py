@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from maxrr.data import Dataset
-from maxrr.errors import WorkspaceError
+from maxrr.errors import NetworkMissing, TrainingMissing, WorkspaceError
 from maxrr.evidence import PublicKey, SigningKey
 from maxrr.evidence.signing import require_signing_key
 from maxrr.nets.seeding import Network
@@ -31,7 +31,6 @@ from maxrr.workspace import codec, names
 from maxrr.workspace.batches import Batch
 from maxrr.workspace.copies import backup, later_receipts, said_so, without_newer
 from maxrr.workspace.dossiers import dossier_of
-from maxrr.workspace.errors import NetworkMissing, TrainingMissing
 from maxrr.workspace.exports import Export
 from maxrr.workspace.keeper import FolderKeeper, Records
 from maxrr.workspace.status import Status, exports_of, handed_in, status_of

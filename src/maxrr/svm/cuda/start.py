@@ -67,13 +67,13 @@ class RunSamples:
 
 
 def guess_run(samples: Samples, classes: list[int]) -> Guess:
-    """Every head near its solution."""
+    """Bring every head of a run near its solution."""
     (found,) = guess_runs(samples, [samples.X], classes)
     return found
 
 
 def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> list[Guess]:
-    """As `guess_run`, for several runs over the same samples, each with features (n, d)."""
+    """Bring every head of several runs near its solution; each run has features (n, d) of the same samples."""
     run, heads = prepare(samples, features, classes), len(classes)
     # 1. A rough direction, and multipliers for all samples.
     v = find_direction(run, *thin(samples, classes))
@@ -161,6 +161,6 @@ def thin(samples: Samples, classes: list[int]) -> tuple[Ints, Floats]:
 
 
 def centres(shortfall: Tensor, cap: Tensor, width: Tensor) -> Tensor:
-    """As `start.centres`: half way up where the margin is 1, by the slope of the smoothing."""
+    """The centres of the smoothed hinge, as in `start.centres`: half way up where the margin is 1."""
     sigma = cap / (2.0 * width)
     return torch.minimum(torch.addcmul(torch.minimum(0.5 * cap, WIDEST * sigma), sigma, shortfall).clamp_(min=0.0), cap)

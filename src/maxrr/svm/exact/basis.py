@@ -35,7 +35,7 @@ class Near:
 
     @cached_property
     def whole_bounds(self) -> Fixed:
-        """The bounds, as they are."""
+        """The lower and upper bounds of all multipliers."""
         if (self.bounds == 1.0).all():
             return Fixed(np.full(len(self.bounds), 1, dtype=object), 0)
         return Fixed.of(self.bounds)
@@ -65,7 +65,7 @@ class Basis:
         self.R = factor(self.rows) if len(self.rows) else None
 
     def independent(self) -> bool:
-        """Whether its samples clearly are."""
+        """Whether the samples of the basis are clearly linearly independent."""
         return self.R is None or are_independent(self.R, np.linalg.norm(self.rows, axis=1), CLEARLY)
 
     def correction(self, first: float, further: Floats, imbalance: float) -> tuple[Floats, float]:
@@ -207,7 +207,7 @@ NOTHING = 2.0**-150  # of its own length: a sample this close to the span of the
 
 
 class FineBasis:
-    """As `basis.Basis`, with factors of many bits."""
+    """A basis like `Basis`, with factors of many bits."""
 
     def __init__(self, near: Near, members: Ints) -> None:
         self.members, self.C = members, near.C
@@ -233,7 +233,7 @@ class FineBasis:
         return found >> BITS
 
     def step(self, first: float, further: Floats, imbalance: float, bits: int) -> tuple[Integers, int]:
-        """As `Basis.step`. Every digit counts: the changes are large, and cancel."""
+        """Change one sample, as `Basis.step` does; every digit counts, because the changes are large and cancel."""
         origin, off = self.origin, Fixed.of(np.array([imbalance]))
         along = Fixed(self.whole @ origin.values, self.bits + origin.bits)
         right = Fixed.of(further / self.C).plus(along.times(imbalance))
@@ -246,7 +246,7 @@ class FineBasis:
         return integers([balance, *whole]), int(shift(rise.values, bits - rise.bits)[0])
 
     def coefficients(self, x: Floats) -> tuple[Floats, float]:
-        """As `Basis.coefficients`."""
+        """Solve for coefficients, as `Basis.coefficients` does."""
         away = Fixed.of(x).minus(self.origin)
         bits = max(away.bits, self.bits)
         values, whole = away.at(bits), self.whole << (bits - self.bits)

@@ -35,7 +35,7 @@ class Fixed:
 
     @classmethod
     def of(cls, values: Floats) -> "Fixed":
-        """These very numbers.
+        """The numbers of a float array, exactly.
 
         >>> Fixed.of(np.array([0.75, -2.0]))
         Fixed(values=array([3, -8], dtype=object), bits=2)

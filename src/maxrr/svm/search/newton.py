@@ -47,7 +47,7 @@ class Light:
 
     @classmethod
     def of(cls, X: AnyArray) -> "Light | None":
-        """These rows, if it is worth while."""
+        """A copy of the rows, if copying is worth while."""
         if X.shape[1] < WIDE or (X.dtype != np.float32 and X.size > MOST_NUMBERS):
             return None
         with np.errstate(all="ignore"):  # numbers that overflow are seen in the result
