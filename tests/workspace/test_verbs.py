@@ -11,11 +11,7 @@ from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.data import DataError, Dataset
-<<<<<<< HEAD
-from maxrr.errors import Refused, UnknownRecords
-=======
-from maxrr.errors import NetworkMissing, NotHere, Refused, UnknownRecords
->>>>>>> shell
+from maxrr.errors import NetworkMissing, Refused, UnknownRecords
 from maxrr.nets import MLP, Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import MaxRR, replay

@@ -71,11 +71,7 @@ def unlearn(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-<<<<<<< HEAD
-    """Forget records: all of them or, if one cannot be, none; of several tickets each by itself.
-=======
     """Forget records: all of them, or none. Of a file of tickets each is answered by itself.
->>>>>>> shell
 
     Without --yes the plan is shown first, to be confirmed at the terminal. When the command is done, the records are
     gone from the workspace's files, too, and a receipt is among them. The raw records stay where they are: delete them

@@ -260,13 +260,8 @@ class Bundle(Contents):
         contents, tensors = content_of(path)
         try:
             return read(contents, tensors, network, train)
-<<<<<<< HEAD
-        except (NetworkMissing, TrainingMissing) as error:
-            raise type(error)(f"{path}: {error}") from None
-=======
         except (NetworkMissing, TrainingMissing):
             raise
->>>>>>> shell
         except Exception as error:  # nothing in the file is believed
             why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise UnreadableFile(f"{path} is damaged: {why}. Have it written again") from error
