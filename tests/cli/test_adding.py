@@ -62,7 +62,7 @@ def test_what_is_trained_again_reads_every_source(shell: Shell, visits: Path, mo
     assert shell("replay", visits, 2, "--json").json["outcome"] == "identical"
     # A bundle elsewhere is replayed with both files, in whichever way they are brought.
     with Workspace.open(visits, read_only=True) as workspace:
-        first = workspace.source["source"]
+        first = workspace.sources[0]["source"]
     shell("bundle", visits, tmp_path / "bundle")
     brought = ("replay", tmp_path / "bundle", receipt_file(visits, 2), "--source", first)
     shell(*brought, "--source", monday)

@@ -63,7 +63,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, audited: AuditReport) -> list[dict[st
 def audited(fitted_visits: Path) -> AuditReport:
     """The answer of a real audit, of which tests change parts."""
     with Workspace.open(fitted_visits, read_only=True) as workspace:
-        training, test = load(**workspace.source)
+        training, test = load(**workspace.sources[0])
         model = as_in_memory(workspace, training)
     receipt = model.unlearn(list(GONE), core_policy="keep-extractor")
     return maxrr.audit.audit(model, receipt, training.select(list(GONE)), test, shadows=8)

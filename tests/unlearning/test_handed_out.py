@@ -141,7 +141,7 @@ def test_what_a_workspace_hands_out_is_its_callers(tmp_path):
     with Workspace.create(tmp_path / "ws", model, RECORDS) as workspace:
         own = [workspace.model._state, vars(workspace._store)]
         assert list(shared([found for _, found in reachable(model._state, publicly=False)], own)) == []
-        handed = [workspace.source, workspace.sources, workspace.model.kind_, copy.deepcopy(workspace.model)]
+        handed = [workspace.sources, workspace.model.kind_, copy.deepcopy(workspace.model)]
         handed += [
             workspace.status(),
             workspace.model.bundle(),

@@ -101,7 +101,7 @@ def trials(small, tmp_path, monkeypatch):
     return of
 
 
-CASES = some(3, [
+CASES = some(2, [
     ("forget", True), ("shape", False), ("add", False),
     *((act, True) for act in ("shape", "add", "rectify", "several")), ("forget", False), ("several", False),
 ])  # fmt: skip

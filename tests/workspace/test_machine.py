@@ -115,3 +115,5 @@ TestHead, TestRetrain, TestFull, TestShards = (
 for case in (TestHead, TestRetrain, TestFull, TestShards):
     case.settings = few
 del case
+if not THOROUGH:  # a full core and a single extractor are among what the others do
+    del TestHead, TestFull

@@ -172,7 +172,7 @@ def test_a_folder_can_be_fitted_with_another_model(folder, records):
         assert workspace.model.model_hash_ == other.fit(records).model_hash_
     with Workspace.open(folder) as workspace:
         assert workspace.model.model_hash_ == other.model_hash_
-        assert workspace.source == workspace.status().sources[0] == {"file": "b.csv"}
+        assert workspace.sources[0] == workspace.status().sources[0] == {"file": "b.csv"}
         assert workspace.model.core == other.core
 
 

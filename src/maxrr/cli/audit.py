@@ -135,7 +135,7 @@ def everything_in(workspace: Workspace, source: str) -> Dataset:
     from maxrr.data.reading import Reading, reading_of
 
     is_table = Path(source).suffix in (".csv", ".parquet")
-    reading = reading_of(source) or (reading_in(workspace.source) if is_table else Reading())
+    reading = reading_of(source) or (reading_in(workspace.sources[0]) if is_table else Reading())
     records, _ = load(source, reading=reading.to_toml(), whole=True, progress=show.report)
     return records
 

@@ -165,7 +165,7 @@ def check_free(out: Path) -> None:
     if folder.exists():
         try:
             with Workspace.open(folder, read_only=True) as workspace:
-                ours = workspace.source == SOURCE
+                ours = workspace.sources[0] == SOURCE
         except WorkspaceError:
             ours = False
         if not ours:

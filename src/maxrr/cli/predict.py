@@ -49,7 +49,7 @@ def predict(
 
     with opened(workspace, read_only=True) as found:
         found.check_code()
-        kind, reading = found.model.kind_, reading_in(found.source)
+        kind, reading = found.model.kind_, reading_in(found.sources[0])
         if kind.columns is None and any(path.suffix.lower() in TABLES for path in files):
             show.warning(f"{workspace} does not know what its columns are called: those of tables count in order")
         read = [records_in(path, kind, reading) for path in files]

@@ -179,6 +179,6 @@ def bundle(
         if in_folder:
             file.parent.mkdir(mode=0o700, exist_ok=True)
         found.model.bundle().save(file)
-        write_atomically(beside(file), found.source.get("reading", "").encode(), private=True)
+        write_atomically(beside(file), found.sources[0].get("reading", "").encode(), private=True)
         model = found.model.model_hash_
     show.say(f"Wrote {file}, {size(file.stat().st_size)}: model {model[:12]}…. Keep it from the public.")

@@ -129,7 +129,7 @@ def replace(
         with opened(workspace, moved=source) as found:
             found.check_code()
             kind = found.model.kind_
-            _, records = records_in(file, kind, reading_in(found.source))
+            _, records = records_in(file, kind, reading_in(found.sources[0]))
             if len(records) > 1:
                 raise Stop(FAILED, f"{file}: holds {len(records):,} records, where one is wanted")
             plan = found.model.plan(id, inputs=records[0], label=label, core_policy=policy, allow_copies=allow_copies)
@@ -174,7 +174,7 @@ def add(
     with outcome.told() as ending:
         with opened(workspace, read_only=plan) as found:
             found.check_code()
-            notes = noted(source, reading_of(source) or dataclasses.replace(reading_in(found.source), meta=None))
+            notes = noted(source, reading_of(source) or dataclasses.replace(reading_in(found.sources[0]), meta=None))
             with show.progress():
                 new, _ = load(**notes, whole=True, progress=show.report)
             new = found.model.kind_.conform(new)

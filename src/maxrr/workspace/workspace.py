@@ -516,11 +516,6 @@ class Workspace:
         return self._store.folder
 
     @property
-    def source(self) -> dict[str, str]:
-        """Where the records of the last fit come from, as `create` was told."""
-        return self.sources[0]
-
-    @property
     def sources(self) -> tuple[dict[str, str], ...]:
         """Where the records come from: those of the last fit, as `create` was told, and then those of each `add`."""
         return tuple(map(dict, self._store.words.sources))
