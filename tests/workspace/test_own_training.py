@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxrr.core import HashCore
-from maxrr.errors import DataError, TrainingMissing
+from maxrr.errors import TrainingMissing
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import Bundle, MaxRR, Outcome, replay
