@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
-from maxrr.errors import DataError
+from maxrr.errors import DataError, TrainingMissing
 from maxrr.nets import stacked
 from maxrr.nets.inputs import Records, call
 from maxrr.nets.probe import with_weights_of
@@ -203,6 +203,8 @@ def run_in_turn(task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run
         seen = ordered if task.rows is None else ordered.select(ordered.ids[task.rows[seed]])
         try:
             network = task.recipe.train(task.network, seen, seed, task.device, task.threads)
+        except TrainingMissing:
+            raise
         except DataError as error:
             raise DataError(f"the run with seed {seed}: {error}") from error
         run = task.finish(seed, network, math.nan, math.nan)
