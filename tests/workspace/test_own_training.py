@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxrr.core import HashCore
-from maxrr.errors import TrainingMissing
+from maxrr.errors import DataError, TrainingMissing
 from maxrr.nets import Recipe
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import Bundle, MaxRR, Outcome, replay
@@ -27,9 +27,9 @@ def test_the_function_is_given_by_whoever_opens(here, tmp_path):
         assert workspace.model.predict(records).shape == (len(records),)
         with pytest.raises(TrainingMissing, match=r"trainings:by_adamw"):
             workspace.check_code(training=True)
-        with pytest.raises(TrainingMissing):
+        with pytest.raises(DataError, match="MAXRR_TRAIN"):
             given(workspace, records).model.unlearn(core[:2], core_policy="retrain")
-        with pytest.raises(TrainingMissing):
+        with pytest.raises(DataError, match="MAXRR_TRAIN"):
             workspace.model.fit(records.without(influential[:1]))
     retained = records.without([*influential[:1], *core[:2]])
     with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
