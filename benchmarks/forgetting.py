@@ -91,7 +91,7 @@ def repeat(model: LinearSVM, X: Floats, y: Labels, draws: list[Ints], row: Calla
         start = perf_counter()
         changed = model._without(rows)
         times.append(1e3 * (perf_counter() - start))
-        works.append(changed._work)
+        works.append(changed._fitted.solution.work)
     kept = np.delete(np.arange(len(X)), rows)
     scratch = LinearSVM(C=model.C).fit(X[kept], y[kept])
     same = all(getattr(changed, name).tobytes() == getattr(scratch, name).tobytes() for name in ("coef_", "intercept_"))

@@ -211,7 +211,7 @@ def fit(
         decided=all(head.decided for head in heads), influential=len(model.support_),
         influential_per_head=float(np.mean([head.on_margin + head.inside for head in heads])),
         on_margin_per_head=float(np.mean([head.on_margin for head in heads])),
-        flat_heads=int(np.sum(~model.coef_.any(axis=1))), passes=model._work.passes,
+        flat_heads=int(np.sum(~model.coef_.any(axis=1))), passes=model._fitted.solution.work.passes,
         shares=watch.shares(), peak=1.0 + more / problem.bytes,
     )  # fmt: skip
 
@@ -232,7 +232,7 @@ def timed(kind: str, asked: int, count: int, works: list[Callable[[], LinearSVM]
     for work in works:
         found: list[LinearSVM] = []
         times.append(floor.seconds(lambda work=work, found=found: found.append(work()), place))
-        costs.append(found[0]._work)
+        costs.append(found[0]._fitted.solution.work)
         decided.append(all(head.decided for head in found[0].certificate_))
     return Request(
         kind, asked, count, len(works), median(times), decided=all(decided),

@@ -33,7 +33,7 @@ def shown():
     found = Replay("identical", "heads", "identical", HOSTILE, 0.1, [HOSTILE], HOSTILE, [HOSTILE], 1.0)
     status = Status(
         HOSTILE, "0" * 16, 98, 0, 50, 48, 1, ["no", HOSTILE], 3, 1, 2, "identical", [HOSTILE], "0" * 64, "0" * 64, [],
-        [], 10, {"classes": f"no, {HOSTILE}"},
+        [], {"classes": f"no, {HOSTILE}"},
     )  # fmt: skip
     things = {
         "model": model, "plan": plan, "refused": refused,

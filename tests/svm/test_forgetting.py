@@ -44,7 +44,7 @@ def test_removing_samples_without_influence_changes_nothing(problem, data):
     before, certificates = (model.coef_.tobytes(), model.intercept_.tobytes()), model.certificate_
     model.forget(rows)
     assert (model.coef_.tobytes(), model.intercept_.tobytes()) == before
-    assert model._work == Work(cold_solves=0, passes=0)
+    assert model._fitted.solution.work == Work(cold_solves=0, passes=0)
     # The certificate follows too: it speaks of the samples that are left, of which the longest may be a shorter one.
     longest = np.max(np.linalg.norm(problem.X[kept].astype(float), axis=1))
     for now, then in zip(model.certificate_, certificates, strict=True):
@@ -224,15 +224,15 @@ def test_forgetting_makes_few_passes():
     """The working set is a few times the d + 1 samples on the margin, whatever n is; a pass certifies the result."""
     problem = make("well_behaved", 0, n=4000, d=5, classes=3)
     model = problem.fit()
-    fit = model._work
+    fit = model._fitted.solution.work
     assert fit.cold_solves == 3
     gone = model.support_[:: len(model.support_) // 8]
     for row in gone:
         model.forget([row])
-        assert model._work.cold_solves == 0
-        assert model._work.passes <= 0.5 * fit.passes
+        assert model._fitted.solution.work.cold_solves == 0
+        assert model._fitted.solution.work.passes <= 0.5 * fit.passes
     model.forget(without(problem, np.union1d(model.support_, gone))[:50])
-    assert (model._work.passes, model._work.cold_solves) == (0, 0)
+    assert (model._fitted.solution.work.passes, model._fitted.solution.work.cold_solves) == (0, 0)
 
 
 @examples(60)
@@ -243,7 +243,7 @@ def test_forgetting_does_not_start_over(problem, data):
     row = data.draw(st.sampled_from(model.support_.tolist()))
     assume(np.count_nonzero(problem.y == problem.y[row]) > 1)
     model.forget([row])
-    assert model._work.cold_solves == 0
+    assert model._fitted.solution.work.cold_solves == 0
 
 
 # What stays behind
@@ -414,10 +414,10 @@ def test_an_exchange_is_checked(rows, words):
 def test_exchanging_one_sample_does_not_start_over():
     problem = make("well_behaved", 0, n=2000, d=5, classes=3)
     model = problem.fit()
-    fit, row = model._work, model.support_[:1]
+    fit, row = model._fitted.solution.work, model.support_[:1]
     after = model._with_more(problem.X[row] + 0.1, problem.y[row], instead_of=row)
-    assert after._work.cold_solves == 0
-    assert after._work.passes <= 0.5 * fit.passes
+    assert after._fitted.solution.work.cold_solves == 0
+    assert after._fitted.solution.work.passes <= 0.5 * fit.passes
 
 
 def test_an_exchange_without_influence_costs_no_pass():
@@ -427,7 +427,7 @@ def test_an_exchange_without_influence_costs_no_pass():
     outside = without(problem, model.support_)[:1]
     after = model._with_more(problem.X[outside], problem.y[outside], instead_of=outside)
     assert after.coef_.tobytes() == model.coef_.tobytes()
-    assert (after._work.cold_solves, after._work.passes) == (0, 0)
+    assert (after._fitted.solution.work.cold_solves, after._fitted.solution.work.passes) == (0, 0)
 
 
 @pytest.mark.parametrize("tensors", [False, True])

@@ -56,7 +56,7 @@ def test_a_request_does_without_a_pass():
     model = problem.fit()
     for row in model.support_[:5]:
         model.forget([row])
-        assert model._work.passes == 0
+        assert model._fitted.solution.work.passes == 0
     assert_equal(model, problem.fit_on(model._rows), problem.X)
 
 
@@ -88,7 +88,7 @@ def test_the_bound_for_all_others_wears_out_and_is_renewed():
         passes, rests = [], []
         for _ in range(30):
             model.forget(model.support_[:1])
-            passes.append(model._work.passes)
+            passes.append(model._fitted.solution.work.passes)
             rests.append(model._fitted.solution.heads[0].screen.rest)
     assert 0 in passes
     assert max(passes) > 0
@@ -126,7 +126,7 @@ def test_nothing_of_the_weights_before_is_in_a_screen():
     gone = model.support_[:4]
     for row in gone:
         model.forget([row])
-        assert model._work.passes == 0
+        assert model._fitted.solution.work.passes == 0
     X, y = problem.X, problem.y
     for head, label in zip(model._fitted.solution.heads, model.classes_, strict=True):
         screen = head.screen

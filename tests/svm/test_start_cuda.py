@@ -76,7 +76,7 @@ def test_it_ends_near_the_solution():
     """Otherwise it is no use: the solver should find the partition in one round, without another pass than that."""
     problem = make("well_behaved", 7, n=4000, d=10, classes=3)
     model = fit(problem)
-    assert model._work.passes <= 4
+    assert model._fitted.solution.work.passes <= 4
     guess = start_cuda.guess_run(samples_of(problem), [0, 1, 2])
     assert np.max(np.abs(guess.w - model.coef_)) <= 0.01 * np.max(np.abs(model.coef_))
 
@@ -122,9 +122,9 @@ def test_erased_samples_leave_no_trace():
     model = LinearSVM().fit(torch.tensor(problem.X[old]), problem.y[old])
     model.forget(np.arange(0, 40, 3))
     model.insert(torch.tensor(problem.X[new[:3]]), problem.y[new[:3]])
-    assert model._work.cold_solves == 2  # the new class, and the one that shared a head before
+    assert model._fitted.solution.work.cold_solves == 2  # the new class, and the one that shared a head before
     model.insert(torch.tensor(problem.X[new[3:]]), problem.y[new[3:]])
-    assert model._work.cold_solves > 2  # where many samples change, a device is as fast from scratch
+    assert model._fitted.solution.work.cold_solves > 2  # where many samples change, a device is as fast from scratch
     rows = np.concatenate([np.delete(old, np.arange(0, 40, 3)), new])
     assert_equal(model, problem.fit_on(rows), problem.X)
 

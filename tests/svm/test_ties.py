@@ -49,7 +49,7 @@ def test_forgetting_some_of_the_ties(overlapping, count):
     model = LinearSVM(C=0.1).fit(X, y)
     model.forget(gone)
     scratch = LinearSVM(C=0.1).fit(X[kept], y[kept])
-    assert model._work.cold_solves == 0
+    assert model._fitted.solution.work.cold_solves == 0
     assert model.certificate_[0].decided
     assert model.coef_.tobytes() == scratch.coef_.tobytes()
     assert model.intercept_.tobytes() == scratch.intercept_.tobytes()

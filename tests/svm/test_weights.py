@@ -27,6 +27,11 @@ from tests.svm.test_snapshot import again
 pytestmark = pytest.mark.filterwarnings("ignore::maxrr.svm.FlatHeadWarning")  # some of these have no weights
 
 
+def weights_of(model):
+    """What each sample counts."""
+    return model._fitted.solution.samples.penalties.weights[model._rows]
+
+
 def drawn(problem, seed=0, power=3.0):
     """Weights from 1e-3 to 1e3."""
     return 10.0 ** np.random.default_rng([problem.seed, seed]).uniform(-power, power, len(problem.y))
@@ -61,8 +66,8 @@ def test_class_weights_count_for_the_samples_of_a_class_in_every_head(classes):
     factor = np.array([by_class.get(label, 1.0) for label in problem.y])
     model = LinearSVM(problem.C, class_weight=by_class).fit(problem.X, problem.y, sample_weight=own)
     assert bytes_of(model) == bytes_of(fit(problem, own * factor))
-    assert model._sample_weight.tolist() == own.tolist()
-    assert LinearSVM(class_weight=by_class).fit(problem.X, problem.y)._sample_weight.tolist() == [1.0] * 80
+    assert weights_of(model).tolist() == own.tolist()
+    assert weights_of(LinearSVM(class_weight=by_class).fit(problem.X, problem.y)).tolist() == [1.0] * 80
 
 
 def test_weights_of_one_are_none():
@@ -85,7 +90,7 @@ def test_samples_without_weight_shape_nothing(problem, data):
     assert not np.isin(none, model.support_).any()
     assert model._rows.tolist() == list(range(len(problem.y)))
     model.forget(none)
-    assert model._work.passes == 0
+    assert model._fitted.solution.work.passes == 0
     assert model._rows.tolist() == rest.tolist()
     assert_equal(model, fit(problem, weights, rest), problem.X)
 
@@ -228,9 +233,7 @@ def test_any_way_ends_in_the_bytes_of_a_fit(problem, data):
         used += len(fresh)
     held = rng.permutation(list(row_of))
     assert_equal(model, fit(problem, weights, held), problem.X)
-    assert model._sample_weight.tolist() == [
-        weights[place] for place, _ in sorted(row_of.items(), key=lambda at: at[1])
-    ]
+    assert weights_of(model).tolist() == [weights[place] for place, _ in sorted(row_of.items(), key=lambda at: at[1])]
 
 
 def test_exchange_keeps_the_weights_of_classes():
@@ -268,7 +271,7 @@ def test_snapshots_carry_weights(problem, seed):
     model.forget([1])
     back = again(model, problem.X, problem.y)
     assert snapshot(back) == snapshot(model)
-    assert back._sample_weight.tolist() == model._sample_weight.tolist()
+    assert weights_of(back).tolist() == weights_of(model).tolist()
     for each in (model, back):
         each.forget([2])
         each.insert(problem.X[1:2], problem.y[1:2], sample_weight=weights[1:2])
@@ -285,7 +288,7 @@ def test_more_samples_than_a_guess_takes():
     assert decided(model)
     rows = model.support_[::50]
     model.forget(rows)
-    assert model._work.cold_solves == 0
+    assert model._fitted.solution.work.cold_solves == 0
     assert bytes_of(model) == bytes_of(fit(problem, weights, np.setdiff1d(np.arange(len(problem.y)), rows)))
 
 

@@ -5,11 +5,12 @@ import pytest
 
 from maxrr.core import HashCore
 from maxrr.data import Dataset
+from maxrr.errors import NetworkMissing
 from maxrr.files import from_plain
 from maxrr.nets.naming import NamedNetwork
 from maxrr.unlearning import replay
 from maxrr.unlearning.facts import Facts
-from maxrr.workspace import Commit, Workspace, WorkspaceError
+from maxrr.workspace import Commit, Workspace
 from tests.several_inputs import LENGTH, Text, text_network, texts
 from tests.unlearning.problems import fresh
 from tests.workspace.problems import facts_of, given
@@ -58,5 +59,5 @@ def test_the_commit_knows_the_shape_of_each_input(folder):
 
 
 def test_the_network_is_made_only_for_whoever_names_it(folder):
-    with Workspace.open(folder, read_only=True) as workspace, pytest.raises(WorkspaceError, match="text_network"):
+    with Workspace.open(folder, read_only=True) as workspace, pytest.raises(NetworkMissing, match="text_network"):
         workspace.model.predict(texts())

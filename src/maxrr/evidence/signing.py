@@ -167,7 +167,7 @@ class SigningKey:
         """
         with open_regular(path) as file:
             mode = os.fstat(file.fileno()).st_mode  # of the file that is read, whatever takes its name meanwhile
-            if os.name != "nt" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise UnsafeMode(
                     f"{path} is a private key that others than its owner may use (mode {stat.S_IMODE(mode):03o}): "
                     f"make a new key if they may have read it, or run chmod 600 on the file"

@@ -119,10 +119,8 @@ def flush_folder(folder: str | Path) -> None:
     Parameters
     ----------
     folder
-        The folder whose names are to reach the disk. On Windows nothing is done.
+        The folder whose names are to reach the disk.
     """
-    if os.name == "nt":  # where folders cannot be opened
-        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -134,7 +132,7 @@ def flush_folder(folder: str | Path) -> None:
 
 
 CHUNK = 1 << 20
-IN_PLACE = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+IN_PLACE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def overwrite(path: str | Path) -> None:

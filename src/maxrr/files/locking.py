@@ -1,27 +1,21 @@
 """Locks: one process at a time works in a folder."""
 
 import errno
+import fcntl
 import os
 import stat
 import time
 import weakref
 from pathlib import Path
-from typing import Any
-
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 PAUSE = 0.05  # seconds between two tries
-PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link is followed, no pipe waited for
+PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK  # no link is followed, no pipe waited for
 
 
 class Lock:
     """A lock on a file, held until `release()` is called, this object is collected, or the process ends or is killed.
 
-    A forked process does not hold the locks of its parent. On Windows nothing is locked.
+    A forked process does not hold the locks of its parent.
 
     Parameters
     ----------
@@ -48,8 +42,6 @@ class Lock:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             self.release()
             raise OSError(errno.EINVAL, "Is not a file", str(path))
-        if fcntl is None:
-            return
         until = time.monotonic() + wait
         while True:
             try:
@@ -67,7 +59,7 @@ HELD = weakref.WeakSet[Lock]()
 
 def let_go(descriptor: int, of_process: bool) -> None:
     """Release the lock at once, even if a child process has inherited the descriptor."""
-    if fcntl is not None and not of_process:
+    if not of_process:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
@@ -79,5 +71,4 @@ def forget_after_fork() -> None:
             os.close(inherited[2][0])
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=forget_after_fork)
+os.register_at_fork(after_in_child=forget_after_fork)

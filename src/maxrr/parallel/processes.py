@@ -172,9 +172,6 @@ class Spawn(SpawnContext):
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
         """Processes that start meanwhile cannot be interrupted until they have settled in."""
-        if not hasattr(signal, "pthread_sigmask"):  # Windows
-            yield
-            return
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield

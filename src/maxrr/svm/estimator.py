@@ -15,7 +15,7 @@ from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.heads import Solution, Work, moved, solve
+from maxrr.svm.heads import Solution, moved, solve
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
@@ -454,14 +454,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         parts = (rows[first : first + step] for first in range(0, len(rows), step))
         scores = [self.decision_function(self._features_of(part)) for part in parts]
         return np.concatenate(scores) if scores else np.empty((0, heads) if heads > 1 else 0)
-
-    @property
-    def _sample_weight(self) -> Floats:
-        return self._fitted.solution.samples.penalties.weights[self._rows]
-
-    @property
-    def _work(self) -> Work:
-        return self._fitted.solution.work
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickles and copies hold.

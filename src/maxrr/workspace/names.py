@@ -130,7 +130,7 @@ def is_ours(path: Path, token: str | None) -> bool:
 def make_private(folder: Path) -> None:
     """A folder for us alone: a new one, or one that is taken over, which holds nothing of others."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.name != "nt" and folder.stat().st_uid == os.getuid() and folder.stat().st_mode & OTHERS:
+    if folder.stat().st_uid == os.getuid() and folder.stat().st_mode & OTHERS:
         folder.chmod(0o700)
 
 
@@ -145,8 +145,6 @@ def claim(folder: Path) -> str:
 
 def check_private(folder: Path) -> None:
     """Refuse a folder in which others could put something, and warn of one that somebody else owns."""
-    if os.name == "nt":
-        return
     found = folder.stat()
     if found.st_mode & OTHERS_WRITE:
         raise UnsafeMode(
