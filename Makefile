@@ -25,7 +25,7 @@ types: .venv/dev.stamp
 	$(BIN)/mypy --num-workers 2
 
 unit: .venv/dev.stamp fashion-mnist
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another folder with nothing but that wheel installed
 	rm -rf build/package

@@ -77,7 +77,7 @@ def main() -> None:
         ids = rng.choice(kinds(model)[kind], count, replace=False)
         planning, plan = timed(lambda ids=ids: model.plan(ids, core_policy="keep-extractor"))
         seconds, receipt = timed(lambda ids=ids: model.unlearn(ids, core_policy="keep-extractor"))
-        work = model.heads_._work
+        work = model.heads_._fitted.solution.work
         rows[name] = {
             "guarantee": receipt.guarantee, "plan_seconds": planning, "seconds": seconds, "ratio": again / seconds,
             "asked": ASKED.get(name), "passes": work.passes if plan.heads else 0, "bytes": receipt.bytes_claim,

@@ -217,4 +217,4 @@ def judge(lab: Lab, features: Features, heads: Heads, request: Scenario, variant
 def attack(lab: Lab, request: Scenario, trained: Floats, others: Floats) -> Bools:
     """`alg:mia`: a record whose cross-entropy is below the best threshold is a member, any other claimed unlearned."""
     attack = Threshold.fit(trained[request.members], others)
-    return np.asarray(~attack.claims_member(trained[lab.mask(request.forgotten)]))
+    return np.asarray(trained[lab.mask(request.forgotten)] >= attack.threshold)

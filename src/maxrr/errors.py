@@ -1,7 +1,7 @@
 """What can go wrong, by what a caller can do about it. All of it is a `MaxRRError`, and each kind has its `code`.
 
 Each is a ValueError as well, which scikit-learn and older callers expect; those of engines are RuntimeErrors. A head
-that cannot be solved is an `ArithmeticError` of the room that solves it: `maxrr.svm.ConvergenceError`.
+that cannot be solved is an ArithmeticError as well, of the room that solves it: `maxrr.svm.ConvergenceError`.
 
 Callers catch the kinds in `__all__`, and tell the others apart by their `code`, which never changes.
 """

@@ -64,7 +64,7 @@ def test_a_head_that_cannot_be_solved_is_an_error_in_words(
 
     monkeypatch.setattr(LinearSVM, "fit", fails)
     ended = shell("fit", "digits", "--core", "full", *QUICK, "--out", tmp_path / "ws", code=1)
-    assert ended.err.splitlines()[-1] == "Error: the head of class 3 is not solved [not-solved]"
+    assert ended.err.splitlines()[-1] == "Error: the head of class 3 is not solved [convergence]"
     assert Commit.last(tmp_path / "ws") is None
 
 

@@ -38,7 +38,7 @@ def not_deleted(monkeypatch):
         pytest.param(CORE_IDS, "hash", "processes", id="core-processes"),
         pytest.param(CORE_IDS, "hash", "ray", id="core-ray", marks=pytest.mark.long),
         pytest.param(OTHER_IDS, "hash", "processes", id="not-processes", marks=pytest.mark.long),
-        pytest.param(OTHER_IDS, "hash", "ray", id="not-ray"),
+        pytest.param(OTHER_IDS, "hash", "ray", id="not-ray", marks=pytest.mark.long),
         pytest.param(core("shards")[[1, 3]], "shards", "processes", id="shards-processes", marks=pytest.mark.long),
         pytest.param(core("shards")[[1, 3]], "shards", "ray", id="shards-ray"),
     ],

@@ -5,14 +5,21 @@ import pytest
 from lab.agreement import ends
 from lab.parts import PARTS, STUDIES
 from lab.profiles import PAPER, SMOKE, SVC
+from tests.cases import THOROUGH
 from tests.lab.problems import TINY, tiny_lab
+
+LOOKED_AT = (
+    "table", "sensitivity", "verification", "agreement", "coverage", "histogram", "svms", "refit", "frontier",
+    "ranking-length",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def beside(measured, tmp_path_factory):
     """What was measured, as if the digits were Fashion-MNIST."""
     lab = tiny_lab(tmp_path_factory.mktemp("beside"), data="fashion-mnist")
-    parts = {name: part for name, part in {**PARTS, **STUDIES}.items() if name != "core-choice"}  # chosen at home only
+    parts = {name: part for name, part in {**PARTS, **STUDIES}.items() if THOROUGH or name in LOOKED_AT}
+    parts.pop("core-choice", None)  # chosen at home only
     for name in parts:
         results, part = lab.results(name), measured[name]
         results.write({"setting": results.setting, "made": part["made"], "pieces": part["pieces"]})

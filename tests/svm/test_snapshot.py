@@ -23,7 +23,7 @@ def again(model, X, y):
     features[~alive] = np.nan
     labels[~alive] = np.sort(labels)[-1]
     weights = np.full(len(y), np.nan)
-    weights[model._rows] = model._sample_weight
+    weights[model._rows] = model._fitted.solution.samples.penalties.weights[model._rows]
     return restored(
         model.C, features, labels, alive, taken(model), sample_weight=weights, class_weight=model.class_weight
     )

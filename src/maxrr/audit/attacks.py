@@ -158,8 +158,8 @@ class Threshold:
     """A fitted threshold on the cross-entropy, with the rates that it has on the records it was fitted to.
 
     >>> attack = Threshold.fit(member_losses=[0.1, 0.2, 0.9], nonmember_losses=[0.3, 0.8, 1.0])
-    >>> attack.threshold, attack.claims_member([0.25, 0.3])
-    (0.3, array([ True, False]))
+    >>> attack.threshold
+    0.3
     """
 
     threshold: float
@@ -180,10 +180,6 @@ class Threshold:
         right, wrong = np.rint(curve.tpr * members.size), np.rint(curve.fpr * nonmembers.size)
         best = int(np.argmax(right * nonmembers.size - wrong * members.size))
         return cls(float(candidates[best]), float(curve.tpr[best]), float(curve.fpr[best]))
-
-    def claims_member(self, losses: ArrayLike) -> Flags:
-        """Which of the losses, shape (records,), lie strictly below the threshold; the others are claimed unlearned."""
-        return np.asarray(losses) < self.threshold
 
 
 # LiRA: is what a model says of a record more like what models say that saw it, or models that did not?

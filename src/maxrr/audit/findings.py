@@ -45,11 +45,7 @@ def oddness(scores: Floats) -> Floats:
     >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
     0
     """
-    return oddest(*apart(scores))
-
-
-def oddest(mean: Floats, records: Floats) -> Floats:
-    """The number that is ranked, of those that `apart` gives."""
+    mean, records = apart(scores)
     return np.asarray(np.maximum(mean, OTHER * np.maximum(-mean, records)))
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TextIO
 from typer.core import TyperGroup
 
 from maxrr.cli import show
-from maxrr.errors import EngineError, MaxRRError, Refused, Stale
+from maxrr.errors import MaxRRError, Refused, Stale
 
 DONE, FAILED, USAGE, REFUSED, REFUTED, UNDECIDED, AFTERWARDS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
@@ -72,8 +72,8 @@ class Commands(TyperGroup):
 def reported(*, debug: bool = False, json: bool = False) -> Iterator[None]:
     """Turn errors into lines and exit codes, for programs into JSON on stdout as well.
 
-    Our own errors are ValueErrors (most of `maxrr.errors` among them), those of engines, and heads that cannot be
-    solved; a file's or a disk's are OSErrors, and the memory may be too small; any other is a fault.
+    Our own errors are MaxRRErrors or, where a value is wrong, ValueErrors; a file's or a disk's are OSErrors, and the
+    memory may be too small; any other is a fault.
     """
     try:
         with warnings.catch_warnings():
@@ -87,10 +87,6 @@ def reported(*, debug: bool = False, json: bool = False) -> Iterator[None]:
     except BrokenPipeError:  # `maxrr … | head` has read enough
         silence(sys.stdout)
         raise SystemExit(FAILED) from None
-    except EngineError as error:
-        if debug:
-            raise
-        ended(FAILED, in_words(error), code_of(error), json)
     except ModuleNotFoundError as error:
         if error.name == "ray" and not debug:
             ended(FAILED, str(error), "not-installed", json)
@@ -98,8 +94,8 @@ def reported(*, debug: bool = False, json: bool = False) -> Iterator[None]:
             raise
         words = f"this command needs {error.name}, which is not installed: pip install maxrr"
         ended(FAILED, words, "not-installed", json)
-    except (ValueError, OSError, ArithmeticError, MemoryError) as error:
-        if debug or not is_expected(error):
+    except (MaxRRError, ValueError, OSError, MemoryError) as error:
+        if debug:
             raise
         ended(REFUSED if isinstance(error, Refused | Stale) else FAILED, in_words(error), code_of(error), json)
 
@@ -110,9 +106,7 @@ def code_of(error: Exception) -> str:
         return error.code
     if isinstance(error, OSError):
         return "file-missing" if isinstance(error, FileNotFoundError) else "disk"
-    if isinstance(error, MemoryError):
-        return "no-memory"
-    return "not-solved" if isinstance(error, ArithmeticError) else "wrong-value"
+    return "no-memory" if isinstance(error, MemoryError) else "wrong-value"
 
 
 def ended(status: int, words: str, code: str, json: bool = False) -> NoReturn:
@@ -136,15 +130,6 @@ def silence(stream: TextIO) -> None:
     """Send what is still to be written nowhere: Python would complain once more as it exits, with its own code."""
     with suppress(OSError, ValueError):  # not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def is_expected(error: Exception) -> bool:
-    """Whether it is of a kind that a user can put right: a division by zero is not."""
-    if not isinstance(error, ArithmeticError):
-        return True
-    from maxrr.svm import ConvergenceError
-
-    return isinstance(error, ConvergenceError)
 
 
 def in_words(error: Exception) -> str:

@@ -75,7 +75,8 @@ class Adopted:
     core: HashCore | FullCore | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "trained_on", as_ids(self.trained_on))
+        ids = np.unique(check_identifiers(listed(self.trained_on), "record ids"))
+        object.__setattr__(self, "trained_on", tuple(ids.tolist()))
         if self.core is not None and not isinstance(self.core, HashCore | FullCore):
             raise DataError(
                 f"the core of a network that was trained elsewhere is by a rule for each record (HashCore, FullCore) "
@@ -118,11 +119,6 @@ class Adopted:
 def rule_of(core: Core) -> Core | None:
     """What a model keeps of the way in which its core was chosen: never the records that somebody named."""
     return core.core if isinstance(core, Adopted) else core
-
-
-def as_ids(given: Any) -> tuple[Any, ...]:
-    """Record ids, sorted and each once."""
-    return tuple(np.unique(check_identifiers(listed(given), "record ids")).tolist())
 
 
 def ids_among(named: Any, dataset: Dataset) -> NDArray[Any]:

@@ -87,7 +87,9 @@ class Reading:
                 lines.append(f"{name} = {_written(value)}{note and f'  # {note}'}")
         for column, facts in as_plain(self.encoding).items():
             note = (notes or {}).get(f"encoding.{column}", "")
-            lines.append(f"\n[encoding.{_name(column)}]{note and f'  # {note}'}")
+            lines.append(
+                f"\n[encoding.{column if BARE.fullmatch(column) else _written(column)}]{note and f'  # {note}'}"
+            )
             lines += [f"{name} = {_written(value)}" for name, value in facts.items()]
         return "".join(f"{line}\n" for line in lines)
 
@@ -121,10 +123,6 @@ def reading_of(source: str | Path) -> Reading | None:
         raise DataError(f"{file}: is not text in UTF-8: {error.reason} at byte {error.start}") from None
     except DataError as error:
         raise DataError(f"{file}: {error}") from None
-
-
-def _name(name: str) -> str:
-    return name if BARE.fullmatch(name) else _written(name)
 
 
 def _written(value: Any) -> str:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
+from maxrr.errors import MaxRRError
 from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, like, times, to_numpy
@@ -23,7 +24,7 @@ MOST_NAMED = 5  # classes in a warning
 ERASED = ("X", "lengths", "exponents", "codes")  # what is known of samples and overwritten, beside their penalties
 
 
-class ConvergenceError(ArithmeticError):
+class ConvergenceError(MaxRRError, ArithmeticError):
     """A head could not be solved: the numbers are beyond what float64 can tell apart.
 
     Parameters

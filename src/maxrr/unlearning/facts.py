@@ -33,18 +33,13 @@ class Durations:
         return cls(training / max(core, 1), embedding / records, solving / heads)
 
     def expected(self, forgotten: int, heads: int, trains: float, embeds: float, anew: bool) -> float:
-        """About how long it takes to forget, with so many heads moved, or solved anew."""
-        share = 1.0 if anew else share_of_solving(forgotten)
+        """About how long it takes to forget, with so many heads moved, or solved anew.
+
+        To move a head by one record takes about a twentieth of solving it, by a thousand nearly half: measured on
+        LeNet-5 features by benchmarks/unlearning.py. Of a small model, solved in a moment, it is several times more.
+        """
+        share = 1.0 if anew else 0.05 + 0.4 * min(forgotten / 1000, 1.0)
         return trains * self.train + embeds * self.embed + heads * share * self.head
-
-
-def share_of_solving(forgotten: int) -> float:
-    """How long moving a head takes, of the time that solving it takes.
-
-    By one record it is about a twentieth, by a thousand nearly half: measured on LeNet-5 features by
-    benchmarks/unlearning.py. Of a small model, which is solved in a moment, it is several times more.
-    """
-    return 0.05 + 0.4 * min(forgotten / 1000, 1.0)
 
 
 @dataclass(frozen=True)

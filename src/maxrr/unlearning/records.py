@@ -225,7 +225,7 @@ class HeldRecords:
 
     def without_names(self, gone: Ints) -> "HeldRecords":
         """The same without the names of classes that have no records left: they may be those of people."""
-        names = [without_name(label) if label in gone else name for label, name in enumerate(self.class_names)]
+        names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]
         return self._with(class_names=tuple(names))
 
     def with_added(self, more: "HeldRecords") -> "HeldRecords":
@@ -308,11 +308,6 @@ def of_kind(ids: Ids, *, text: bool) -> Ids:
     if (ids.dtype.kind == "U") == text:
         return ids
     return ids.astype(np.str_) if text else as_identifiers(ids.tolist())
-
-
-def without_name(number: int) -> str:
-    """Return what a class is called whose name is forgotten with its last record."""
-    return f"(forgotten class {number})"
 
 
 def with_rows(index: Index, keys: list[Any], rows: Ints) -> Index:

@@ -29,7 +29,7 @@ NAME = b"maxrr history "
 FIRST_LINE = re.compile(NAME + rb"1 ([0-9a-f]{16})(?: backup ([0-9]{1,18}) ([0-9T:+-]{1,40}))?\n")
 LONGEST_LINE = 120  # bytes
 HEAD, MAC = 8, 32  # bytes before and after a payload
-GAP = 64  # bytes: what a device writes in one go is longer, and no frame has as many zeros
+GAP = 64  # zero bytes where power was cut: what a device writes in one go is longer, and no frame has as many
 TOMBSTONE = struct.Struct("32s32s32s")  # as `maxrr.unlearning.tombstones.Tombstone`
 NOT_A_FRAME = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
@@ -230,7 +230,7 @@ class History:
             if not self.is_ours(content, start, stop):
                 if not whole:
                     break
-                if start == self.length > self.begin and not has_gap(content[start:stop]):
+                if start == self.length > self.begin and bytes(GAP) not in bytes(content[start:stop]):
                     raise damaged(self.path, "its last frame is not what was written")
                 is_torn = True
             elif is_torn:  # and another one goes on from it, so that it was finished
@@ -324,11 +324,6 @@ def framed(key: bytes, mac: bytes, payload: bytes) -> bytes:
 def head_of(length: int) -> bytes:
     """What stands before a payload of this length."""
     return length.to_bytes(4, "little") + (length ^ 0xFFFFFFFF).to_bytes(4, "little")
-
-
-def has_gap(frame: memoryview) -> bool:
-    """Whether a part of a whole frame may never have reached the device: where power was cut, that is zeros."""
-    return bytes(GAP) in bytes(frame)
 
 
 def frames_from(content: memoryview, at: int) -> Iterator[tuple[int, int]]:

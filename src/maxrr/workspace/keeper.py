@@ -191,7 +191,9 @@ class FolderKeeper:
         sources: Sources = self.store.words.sources if self.store.has_state else ({},)
         if source is not None:
             sources = (*sources, dict(source)) if answers else (dict(source),)
-        kept = after if after.records.inputs is None else without_raw_records(after)
+        kept = after
+        if after.records.inputs is not None:  # a workspace keeps no raw records
+            kept = reuse(replace(after, records=after.records.without_inputs()), after, *CORE_FACTS, *MODEL_FACTS)
         try:
             self.store.commit(kept, answers, network, sources)
             self.use(kept)
@@ -250,11 +252,6 @@ class FolderKeeper:
         self.model.__dict__.pop("_state", None)
 
 
-def without_raw_records(fitted: Fitted) -> Fitted:
-    """A state as a workspace keeps it."""
-    return reuse(replace(fitted, records=fitted.records.without_inputs()), fitted, *CORE_FACTS, *MODEL_FACTS)
-
-
 INHERITED = weakref.WeakSet[FolderKeeper]()
 
 
@@ -265,5 +262,4 @@ def unlock_after_fork() -> None:
             model._own_lock = threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=unlock_after_fork)
+os.register_at_fork(after_in_child=unlock_after_fork)
