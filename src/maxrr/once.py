@@ -25,6 +25,3 @@ else:
                 return self
             value = instance.__dict__[self.name] = self.find(instance)
             return value
-
-
-__all__ = ["once"]

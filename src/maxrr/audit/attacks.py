@@ -24,7 +24,6 @@ from sklearn.metrics import roc_curve
 
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

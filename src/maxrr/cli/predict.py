@@ -167,8 +167,7 @@ def as_records(path: Path, found: NDArray[Any], kind: RecordKind) -> NDArray[Any
     with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is refused below
         records = found.reshape(-1, *kind.shape).astype(kind.dtype)
     if kind.dtype.kind != "f" and not np.array_equal(records, found.reshape(records.shape)):
-        known = "bytes from 0 to 255" if kind.dtype == np.uint8 else str(kind.dtype)
-        raise OtherShape(f"{path}: holds numbers that are no {known}, as the workspace's records are")
+        raise OtherShape(f"{path}: holds numbers that are no {kind.dtype}, as the workspace's records are")
     if not np.isfinite(records).all():
         raise OtherShape(f"{path}: holds NaN or infinity")
     return records

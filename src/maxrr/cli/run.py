@@ -35,7 +35,6 @@ BY_STATUS = {
     REFUTED: "refuted",
     UNDECIDED: "undecided",
     AFTERWARDS: "done-but",
-    INTERRUPTED: "interrupted",
 }
 """What programs call an end that no error of `maxrr.errors` has brought."""
 
