@@ -49,7 +49,7 @@ def compared(seeds: list[int]) -> Counter[str]:
 
 
 def test_page_and_python_say_the_same() -> None:
-    found = compared(list(range(400 if THOROUGH else 200)))
+    found = compared(list(range(400)))
     assert set(found) >= {"refused", "yyyyyyy", "n---y-n", "yn--y-y", "yyyyn-n", "yyyyyny", "yynyyyy", "yyyyyyn"}
     if THOROUGH:
         for _ in range(10):
