@@ -13,6 +13,7 @@ probability C(N − n, r) / C(N, r), so there is nothing to simulate.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -40,6 +41,7 @@ def in_slices(sizes: Sequence[int], epochs: float, slices: int) -> list[Stage]:
     return [Stage(size * number // slices, each) for size in sizes for number in range(1, slices + 1)]
 
 
+@cache
 def spared(records: int, population: int, requested: int) -> float:
     """The probability that a request contains none of these records.
 
