@@ -87,9 +87,8 @@ class Reading:
                 lines.append(f"{name} = {_written(value)}{note and f'  # {note}'}")
         for column, facts in as_plain(self.encoding).items():
             note = (notes or {}).get(f"encoding.{column}", "")
-            lines.append(
-                f"\n[encoding.{column if BARE.fullmatch(column) else _written(column)}]{note and f'  # {note}'}"
-            )
+            key = column if BARE.fullmatch(column) else _written(column)
+            lines.append(f"\n[encoding.{key}]{note and f'  # {note}'}")
             lines += [f"{name} = {_written(value)}" for name, value in facts.items()]
         return "".join(f"{line}\n" for line in lines)
 

@@ -176,6 +176,8 @@ def to_plain(value: Any) -> Any:
     >>> to_plain({"key": b"\\x0a", "shards": frozenset({2, 1})})
     {'key': '0a', 'shards': [1, 2]}
     """
+    if value is None or isinstance(value, str | int | float):  # most are
+        return value
     if is_dataclass(value):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
