@@ -51,7 +51,7 @@ def test_an_envelope_is_shown_as_the_receipt_in_it(shell: Shell, signed: Path, p
 def test_whether_a_receipt_is_signed(
     shell: Shell, signed: Path, plain: Path, operator: Operator, tmp_path: Path
 ) -> None:
-    shell("verify", signed)
+    assert shell("verify", signed, "--json", code=5).json["holds"] is False
     assert shell("verify", signed, *operator, "--json").json["holds"] is True
     checks = shell("verify", plain, *operator, "--json", code=4).json["checks"]
     assert [check["wrong"] for check in checks] == ["", "it is not signed"]

@@ -85,7 +85,7 @@ def rotate(file: PrivateKey = None) -> None:
     valid.
 
     The public file then holds both, the newest first: publish it again (`maxrr key show --out`), and whoever has the
-    former one can check it with `maxrr verify NEW --against OLD`. The former private key is kept under another name;
+    former one can check it with `maxrr verify NEW --against OLD`. The former private key is not kept:
     nothing needs it any more. Where somebody may have stolen it, tell people so yourself: a thief can sign, too.
 
     Examples:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from maxrr.workspace import Batch, Ticket
 
 DELIMITERS = ",;\t"
-BAD_LINE = "bad-line"
 
 
 @dataclass
@@ -114,7 +113,7 @@ def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Tic
             result.days_left = (days["due"] - datetime.now(UTC).date()).days
         return result, batch.unlearn(id_ or None, subjects=subject or None, ticket=result.ticket, **days)
     except ValueError as error:
-        result.code = error.code if isinstance(error, MaxRRError) else BAD_LINE
+        result.code = error.code if isinstance(error, MaxRRError) else "bad-line"
         result.why = str(error)
         return result, None
 
@@ -165,7 +164,7 @@ def tell(told: Sequence[Result], results: Path, *, json: bool) -> None:
         show.json({"results": str(results), "tickets": [asdict(each) for each in told]})
         return
     counts = Counter(each.outcome for each in told)
-    late = sum(each.days_left is not None and each.days_left < 0 for each in told)
+    late = sum(each.outcome == "refused" and (each.days_left or 0) < 0 for each in told)
     overdue = [("overdue", f"{late:,}")] if late else []
     show.facts([*((name, f"{count:,}") for name, count in counts.items()), *overdue, ("results", show.near(results))])
 

@@ -196,6 +196,7 @@ def dossier_in(file: Path) -> tuple[Dossier, str | None]:
 
 def of_receipt(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
     """Check a receipt by itself, its signature, and against the workspace that handed it out."""
+    from maxrr.evidence import Check
     from maxrr.unlearning import contradictions
 
     handed, found = read_receipt(file), Found()
@@ -204,7 +205,7 @@ def of_receipt(file: Path, keys: tuple[PublicKey, ...], against: Path | None) ->
     if keys:
         found.check("signed", "It is signed by the operator.", lambda: handed.verify(keys))
     elif handed.envelope is not None:
-        found.sentences = ["It is signed; by whom, --key checks."]
+        found.checks.append(Check("signed", "It is signed by the operator.", None, "not looked at: say --key"))
     if against is not None:
         with opened(against, read_only=True) as workspace:
             found.check("handed out", f"{against} handed it out.", lambda: difference(workspace, handed.receipt))

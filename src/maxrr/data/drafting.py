@@ -30,7 +30,7 @@ FIRST_DAY = "2000-01-01"
 RARE = 5  # records: a category that fewer have says too much of them
 MOST = 50  # categories of a column
 HEADER = """# How maxrr reads {name}. Edit it: every command and `maxrr.data.load` follow it.
-# All columns that are not named here are inputs, as they are. Nothing is fitted: these are constants.
+# Columns that are not named here are inputs, as they are. All of this stays when records are forgotten.
 """
 
 
@@ -55,7 +55,9 @@ def prepare(
     weight: str | None = None, drop: Sequence[str] = (), meta: str | Path | None = None,
     ids_from: IdsFrom | None = None, split_by: SplitBy = "subject",
 ) -> Path:  # fmt: skip
-    """Write how a source is read into a file beside it, which `load` and every command follow. No record is in it.
+    """Write how a source is read into a file beside it, which `load` and every command follow.
+
+    No record is in it, but categories are values that occur in the table, and stay when records are forgotten.
 
     Of a table, the inputs are drafted as well: texts become categories, dates the days since 2000-01-01, lists of
     numbers an input for each, what is missing 0 with an input that says so; large numbers are divided by a power of
