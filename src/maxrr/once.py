@@ -25,3 +25,6 @@ else:
                 return self
             value = instance.__dict__[self.name] = self.find(instance)
             return value
+
+
+__all__ = ["once"]

@@ -121,3 +121,26 @@ def test_killed_at_any_moment_each_ticket_is_done_once(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["killed"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [('ticket,id\nT1,"3\nT2,4\n', "unreadable-file"), ("ticket,id,Id\nT1,3,4\n", "missing-column"),
+     (f"ticket,id\nT1,{'3' * 200_000}\n", "unreadable-file")],
+)  # fmt: skip
+def test_a_file_that_may_mean_something_else_is_refused(
+    shell: Shell, fitted_digits: Path, tmp_path: Path, text: str, code: str
+) -> None:
+    (tmp_path / "requests.csv").write_text(text)
+    assert shell("unlearn", fitted_digits, "--requests", tmp_path / "requests.csv", "--yes", code=1).error == code
+
+
+def test_a_line_that_cannot_be_read_holds_up_no_other(shell: Shell, digits: Path, tmp_path: Path) -> None:
+    one, other = kinds(digits)["free"][:2]
+    (tmp_path / "requests.csv").write_text(
+        f"id,ticket,due\n{one}\n{one},T1,,{other}\nx\0,T2\n{'9' * 2000},T3\n{other},T4\n"
+    )
+    told = shell("unlearn", digits, "--requests", tmp_path / "requests.csv", "--yes", "--json", code=3).json["tickets"]
+    assert [(each["outcome"], each["code"]) for each in told] == [
+        ("refused", "bad-line"), ("refused", "bad-line"), ("refused", "data"), ("refused", "data"), ("done", ""),
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 
 from maxrr.errors import FolderTaken, NotAWorkspace, OlderCopy
 from maxrr.workspace import OlderCopyWarning, Workspace, backup, check_receipt_log, overview
+from maxrr.workspace.names import UNFINISHED
 from maxrr.workspace.rows import Rows
 from tests.workspace.outside import differing, facts, forget, known_of, secrets_of
 from tests.workspace.problems import contents, forgotten_but_here, found, history_in
@@ -182,5 +183,8 @@ def test_one_that_was_killed_says_so_and_is_finished_by_another(folder, key, tmp
     backup(folder, tmp_path / "copy")
     assert differing(state_of(tmp_path / "copy"), now) == []
     assert contents(tmp_path / "copy").keys() - {".lock"} == contents(folder).keys() - {".lock"}
+    with pytest.raises(FolderTaken):
+        backup(folder, tmp_path / "copy")
+    (tmp_path / "copy" / UNFINISHED).touch()  # killed just before its end: it is whole, and may have been worked in
     with pytest.raises(FolderTaken):
         backup(folder, tmp_path / "copy")

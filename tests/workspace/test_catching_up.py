@@ -152,6 +152,16 @@ def test_receipts_that_were_changed_are_refused(copies, key, tmp_path):
             workspace.catch_up(newer)
 
 
+def test_on_another_machine_a_loss_is_accepted_at_the_first_opening(copies, key, tmp_path, monkeypatch):
+    older, newer, _ = copies
+    path = history_in(newer)
+    path.write_bytes(path.read_bytes()[: frames_in(path)[-1].start + 5])
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    with quietly(older, signing_key=key) as workspace:
+        receipt = workspace.catch_up(newer, core_policy="keep-extractor", accept_loss="the disk is broken")
+        assert receipt.losses[-1].reason == "the disk is broken"
+
+
 @pytest.mark.parametrize("cut", ["torn", "damaged"])
 def test_of_a_newer_copy_whose_end_is_lost_the_rest_is_forgotten(copies, key, cut):
     """And the loss of the others is accepted by the same request."""
@@ -161,9 +171,8 @@ def test_of_a_newer_copy_whose_end_is_lost_the_rest_is_forgotten(copies, key, cu
     path.write_bytes(whole[: last.start + 5] if cut == "torn" else whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
     readable = receipts_in(newer)[: last.requests - len(last.answers)]
     named = {stone for each in readable for stone in HandedReceipt.from_bytes(each).receipt.tombstones}
-    if key is not None or cut == "damaged":
-        with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError):
-            workspace.catch_up(newer, core_policy="keep-extractor")
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError):
+        workspace.catch_up(newer, core_policy="keep-extractor")
     with quietly(older, signing_key=key) as workspace:
         here = len(receipts_in(older))
         receipt = workspace.catch_up(newer, core_policy="keep-extractor", accept_loss="the disk is broken")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime
@@ -19,8 +19,6 @@ from maxrr.errors import MaxRRError, MissingColumn, UnreadableFile
 
 if TYPE_CHECKING:
     from maxrr.workspace import Batch, Ticket
-
-DELIMITERS = ",;\t"
 
 
 @dataclass
@@ -45,7 +43,7 @@ def answer(
 ) -> None:  # fmt: skip
     """Answer a file of tickets."""
     requests.check_can_ask(yes=yes, json=json)
-    lines = list(lines_in(file))
+    lines = lines_in(file)
     results = out or file.with_name(f"{file.stem}.results.csv")
     outputs.check(results, "a file of results", is_results)
     with outcome.told() as ending:
@@ -76,38 +74,38 @@ def answer(
 # Reading
 
 
-def lines_in(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The tickets of a file, with the number of the line of each; columns in small letters."""
+def lines_in(file: Path) -> list[tuple[int, dict[str, str]]]:
+    """The tickets of a file, with the number of the line of each; a line with more cells than columns says nothing."""
     from maxrr.files import read_regular
 
     try:
         text = read_regular(file).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UnreadableFile(f"{file}: is not text in UTF-8 ({error.reason} at byte {error.start})") from None
-    first = text.lstrip("\r\n").partition("\n")[0]
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=first.count))
-    columns: list[str] = []
-    for row in rows:
-        cells = [cell.strip() for cell in row]
-        if columns and any(cells):
-            yield rows.line_num, dict(zip(columns, cells, strict=False))
-        elif any(cells):
-            columns = [name.lower() for name in cells]
-            if "ticket" not in columns or not {"subject", "id"} & set(columns):
-                raise MissingColumn(
-                    f"{file}: needs a column ticket, and a column subject or id; it has {', '.join(columns)}"
-                )
-    if not columns:
-        raise UnreadableFile(f"{file}: is empty")
+        delimiter = max(",;\t", key=text.lstrip("\r\n").partition("\n")[0].count)
+        read = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        rows = [[cell.strip() for cell in row] for row in read]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UnreadableFile(f"{file}: cannot be read as a table of tickets in UTF-8: {error}") from None
+    filled = [(number, row) for number, row in enumerate(rows, start=1) if any(row)]
+    columns = [name.lower() for name in filled[0][1]] if filled else []
+    if "ticket" not in columns or not {"subject", "id"} & set(columns) or len(set(columns)) < len(columns):
+        raise MissingColumn(
+            f"{file}: needs a column ticket, and a column subject or id, and none twice; it has {', '.join(columns)}"
+        )
+    return [
+        (number, {} if len(row) > len(columns) else dict(zip(columns, row, strict=False))) for number, row in filled[1:]
+    ]
 
 
 def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Ticket | None]:
     """Ask for what a line says; None where it says nothing that could be asked for."""
-    result = Result(number, line["ticket"])
+    from maxrr.data.checks import check_identifiers
+
+    result = Result(number, line.get("ticket", ""))
     subject, id_ = line.get("subject", ""), line.get("id", "")
     try:
         if not result.ticket or bool(subject) == bool(id_):
-            raise ValueError("a line has a ticket, and a subject or an id: one of the two")
+            raise ValueError("a line has a ticket, a subject or an id (one of the two), and no more cells than columns")
+        check_identifiers([subject or id_], "what is asked for")
         days = {name: date.fromisoformat(line[name]) for name in ("received", "due") if line.get(name)}
         if "due" in days:
             result.days_left = (days["due"] - datetime.now(UTC).date()).days
@@ -164,9 +162,7 @@ def tell(told: Sequence[Result], results: Path, *, json: bool) -> None:
         show.json({"results": str(results), "tickets": [asdict(each) for each in told]})
         return
     counts = Counter(each.outcome for each in told)
-    late = sum(each.outcome == "refused" and (each.days_left or 0) < 0 for each in told)
-    overdue = [("overdue", f"{late:,}")] if late else []
-    show.facts([*((name, f"{count:,}") for name, count in counts.items()), *overdue, ("results", show.near(results))])
+    show.facts([*((name, f"{count:,}") for name, count in counts.items()), ("results", show.near(results))])
 
 
 HEADINGS = [each.name for each in fields(Result)]

@@ -69,7 +69,7 @@ def backup(folder: str | Path, to: str | Path) -> None:
         There is no workspace, a file of it is damaged, or the other folder holds something.
     """
     place, mark = Path(to), Path(to) / UNFINISHED
-    if place.is_dir() and any(place.iterdir()) and not mark.exists():
+    if place.is_dir() and any(place.iterdir()) and (not mark.exists() or any(place.glob(history_name("*")))):
         raise FolderTaken(f"{place} holds other files: name a folder that is new or empty. Nothing was changed")
     source = Folder(folder, read_only=True)
     source.read_beside_others()
@@ -203,6 +203,8 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whol
             raise KeyMissing("it signs its receipts: open this copy with the key, as they go on from there")
         if not whole:
             return Later(later, answers[len(own) :], history, exports)
+        if history.torn:
+            raise WrongLog("its end is torn off")
         if newer.is_dir() and (newer / LOG).exists():
             check_receipt_log(newer, trusted)
         elif signs or any(each.envelope for each in later):  # some may be missing at the end

@@ -254,6 +254,7 @@ class Folder:
         seen.warn_if_older(self.folder, self.now, self.latest_seen, self.backup)
         with suppress(WorkspaceError), seen.only_copy_at_work(self.token, wait=0.0):  # or somebody knows more soon
             seen.keep(self.token, self.now)
+            self.latest_seen = max(self.latest_seen, self.now)
 
     def check_newest(self) -> None:
         """Refuse an older copy."""
