@@ -3,8 +3,6 @@
 import os
 import threading
 
-import pytest
-
 from maxrr.once import once
 
 
@@ -28,7 +26,6 @@ def test_it_is_found_once() -> None:
     assert type(slow).value.__doc__ == "What it is."
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_a_forked_process_does_not_wait_for_another_thread() -> None:
     """As `functools.cached_property` of Python 3.11 would: its lock is held by a thread that the child has not got."""
     slow, other = Slow(), Slow()

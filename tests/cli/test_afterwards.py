@@ -71,7 +71,6 @@ def test_what_changes_nothing_fails_with_its_own_code(digits: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="has other pipes")
 def test_a_pipe_that_nobody_reads(digits: Path) -> None:
     one = kinds(digits)["free"][0]
     reader, writer = os.pipe()

@@ -1,6 +1,5 @@
 """`maxrr key`: made once, shown without anything private, succeeded by another."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -88,7 +87,6 @@ def test_from_the_environment(shell: Shell, tmp_path: Path, monkeypatch: pytest.
     assert text.splitlines()[1][8:] not in shell("key", "show", code=1).err
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes of files are those of POSIX")
 def test_a_key_that_others_can_read(shell: Shell, tmp_path: Path) -> None:
     shell("key", "new", tmp_path / "key.pem")
     (tmp_path / "key.pem").chmod(0o644)

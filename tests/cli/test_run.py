@@ -64,7 +64,6 @@ def test_a_fault_is_not_dressed_up() -> None:
         raise TypeError("ours")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell with head")
 def test_a_reader_that_has_read_enough() -> None:
     code = "from maxrr.cli.run import reported\nwith reported(): print('word\\n' * 100_000)"
     piped = subprocess.run(f'"{sys.executable}" -c "{code}" | head -n 1', shell=True, capture_output=True, text=True)

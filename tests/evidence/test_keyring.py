@@ -20,7 +20,6 @@ from tests.evidence.logs import flipped
 from tests.workspace.faults import Points, die
 
 TIME = "2026-11-17T08:00:00+00:00"
-POSIX = pytest.mark.skipif(os.name == "nt", reason="modes of files, and forks, are those of POSIX")
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +52,6 @@ def test_the_default_place(tmp_path, monkeypatch):
         assert default_place() == tmp_path / ".config" / "maxrr" / "key.pem"
 
 
-@POSIX
 def test_modes(tmp_path):
     make_key(default_place())
     assert default_place().parent.stat().st_mode & 0o777 == 0o700
@@ -164,7 +162,7 @@ def private_files(folder):
     return {path.name for path in found}
 
 
-STOPPED = pytest.mark.parametrize("by", [interrupted, pytest.param(killed, marks=POSIX)])
+STOPPED = pytest.mark.parametrize("by", [interrupted, killed])
 
 
 @STOPPED

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import os
 import pickle
 import traceback
 
@@ -68,7 +67,6 @@ def test_both_halves_in_files(tmp_path):
     assert SigningKey.load(tmp_path / "key").public == key.public
 
 
-@pytest.mark.skipif(os.name == "nt", reason="modes of files are those of POSIX")
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o666])
 def test_a_private_key_that_others_can_use_is_refused(tmp_path, mode):
     SigningKey.generate().save(tmp_path / "key")

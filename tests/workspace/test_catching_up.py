@@ -152,6 +152,18 @@ def test_receipts_that_were_changed_are_refused(copies, key, tmp_path):
             workspace.catch_up(newer)
 
 
+def test_on_another_machine_a_torn_end_is_not_taken_for_the_end(copies, key, tmp_path, monkeypatch):
+    """Nobody there has seen how many receipts there were."""
+    older, newer, _ = copies
+    path = history_in(newer)
+    path.write_bytes(path.read_bytes()[: frames_in(path)[-1].start + 5])
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    before = receipts_in(older)
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="accept_loss"):
+        workspace.catch_up(newer, core_policy="keep-extractor")
+    assert receipts_in(older) == before
+
+
 def test_on_another_machine_a_loss_is_accepted_at_the_first_opening(copies, key, tmp_path, monkeypatch):
     older, newer, _ = copies
     path = history_in(newer)
