@@ -190,7 +190,7 @@ def tell(story: Story) -> None:
 
     show.say(
         f"Fitted {len(story.labels):,} digits in {duration(story.fit_seconds)}; "
-        f"accuracy on {story.test_records:,} others {percent(story.accuracy, 1)}, of the classes from "
+        f"accuracy on {story.test_records:,} others {percent(story.accuracy, 1)}, recall of the classes from "
         f"{percent(min(story.recall.values()))} to {percent(max(story.recall.values()))}."
     )
     tell_counts({kind: int(members.sum()) for kind, members in story.kinds.items()})
