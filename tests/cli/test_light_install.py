@@ -11,8 +11,10 @@ import pytest
 
 from maxrr.evidence import Dossier
 from maxrr.report.dossier import dossier_page
+from maxrr.unlearning.statements import HandedReceipt
 from tests.evidence.forgeries import KEY, TRUE
 from tests.evidence.logs import log_of
+from tests.plain_receipts import receipt
 
 EVIDENCE = Path(__file__).parents[2] / "docs" / "specifications" / "evidence.md"
 CODE = """
@@ -71,13 +73,21 @@ def page(tmp_path: Path) -> Path:
     return tmp_path / "alice.html"
 
 
+def keys_for(page: Path, name: str) -> list[object]:
+    """The operator's keys, for what is signed."""
+    return [] if name == "receipt.json" else ["--key", page.with_name("operator.pub")]
+
+
 def test_the_named_packages_are_enough(page: Path) -> None:
     packages = named_packages()
     done = run(packages, "verify", page, "--key", page.with_name("operator.pub"))
     assert (done.returncode, done.stderr) == (0, "")
     log_of(page.with_name("log"), 3, key=KEY)
-    done = run(packages, "verify", page.with_name("log"), "--key", page.with_name("operator.pub"))
-    assert (done.returncode, done.stderr) == (0, "")
+    page.with_name("receipt.json").write_text(receipt().to_json(), encoding="utf-8")
+    page.with_name("signed.json").write_bytes(HandedReceipt.sign(receipt(), KEY).to_bytes())
+    for name in ("log", "receipt.json", "signed.json"):
+        done = run(packages, "verify", page.with_name(name), *keys_for(page, name))
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_none_of_them_is_named_for_nothing(page: Path) -> None:

@@ -62,8 +62,9 @@ def test_keys_and_logs(tmp_path: Path) -> None:
 def test_a_signed_receipt(tmp_path: Path) -> None:
     key = make_key(tmp_path / "key.pem")
     (tmp_path / "receipt.json").write_bytes(HandedReceipt.sign(receipt(), key).to_bytes())
-    found = imported("receipt", "show", tmp_path / "receipt.json")
-    assert found & (SLOW | ARRAYS) == set()
+    for command in [("receipt", "show"), ("verify",)]:
+        words = ("--key", tmp_path / "key.pub") if command == ("verify",) else ()
+        assert imported(*command, tmp_path / "receipt.json", *words) & (SLOW | ARRAYS) == set()
 
 
 def test_status(fitted_digits: Path) -> None:

@@ -13,7 +13,8 @@ from maxrr.core import FrequencyCore, HashCore
 from maxrr.data import DataError
 from maxrr.nets import MLP
 from maxrr.unlearning import replay
-from maxrr.unlearning.consistency import contradictions, differences
+from maxrr.unlearning.consistency import contradictions
+from maxrr.unlearning.replaying import differences
 from tests.unlearning.problems import core_of, fresh, table, table_model
 from tests.unlearning.test_replaying import handed_in, retrained, told
 

@@ -1,35 +1,10 @@
-"""What a receipt says, held against itself and against the model that it is of."""
+"""A receipt held against itself: whoever has it can check that, without the model, its key, NumPy or PyTorch."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 
-import numpy as np
-
-from maxrr.data import Dataset
 from maxrr.svm.certificate import EXACT
-from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.actions import RETRAIN, Guarantee
-from maxrr.unlearning.bundles import Bundle
-from maxrr.unlearning.commitment import class_hmac, keyed_hash, weights_by_hmac
-from maxrr.unlearning.receipts import (
-    NOTHING,
-    HeadCertificate,
-    Receipt,
-    claim_of,
-    lasting,
-    rounded_up,
-)
-from maxrr.unlearning.tombstones import subject_hmac
-
-NOT_COMPARED = (
-    "who asked, by which policy, and how many of the records were core or influential: they are gone",
-    "the state before the request",
-    "when it was, how long it took, its reason in words, how many duplicates stayed, which requests "
-    "were answered together with it, its ticket and dates, and which copies were lost",
-    "which records were added when, whom the forgotten ones were about, and weights of classes without records",
-    "what code of the caller's own does: networks, training functions and rules for the core are run as they are",
-)
-"""What doing it again cannot tell of any receipt."""
+from maxrr.unlearning.receipts import NOTHING, Receipt, claim_of, rounded_up
 
 
 def contradictions(receipt: Receipt) -> list[str]:
@@ -158,68 +133,3 @@ def not_among(receipt: Receipt, handed_out: Sequence[str]) -> str:
         why = "something in it was changed, or it is another model's"
         return f"it is not the receipt {receipt.number} that this model handed out: {why}"
     return ""
-
-
-def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
-    """Whether the state that a receipt tells of is the present one of the model."""
-    after = bundle.commitment, keyed_hash(bundle.key, b"model", bundle.facts.model_hash)
-    return (receipt.commitment_after, receipt.model_after) == after  # later requests may have found nothing to do
-
-
-def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
-    """What a receipt says of forgotten records that cannot be so, whatever was asked for since."""
-    known = {stone.id.hex() for stone in bundle.tombstones} | bundle.people.keys()
-    unknown = sum(id_hmac not in known for id_hmac in (*receipt.tombstones, *receipt.earlier_tombstones))
-    if unknown:
-        yield f"{unknown} of its records or people were not forgotten by this model"
-    people = set(receipt.subject_tombstones or [])
-    then = {person for person, gone in bundle.people.items() if gone.number == receipt.number}
-    if not then <= people <= bundle.people.keys():
-        yield "of other people than it names no record was left by this request"
-    if receipt.previous != (bundle.receipts[receipt.number - 2] if receipt.number > 1 else ""):
-        yield "it names another receipt before it than this model handed out"
-
-
-def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
-    """What a receipt of the present state says that is not so."""
-    blueprint, choice = bundle.blueprint, bundle.choice
-    exact = receipt.guarantee.startswith("exact")
-    found = bundle.conditions if exact else []
-    facts = {
-        "records_after": len(dataset),
-        "commitment_after": bundle.commitment,
-        "model_after": keyed_hash(bundle.key, b"model", bundle.facts.model_hash),
-        "form": bundle.form,
-        "seed": blueprint.seed,
-        "recipe": blueprint.recipe.facts,
-        "C": blueprint.C,
-        "class_weights": weights_by_hmac(bundle.key, blueprint.class_weight),
-        "weighted_records": None if dataset.weights is None else True,
-        "environment": asdict(blueprint.environment),
-        "core_depended_on": choice.depended_on,
-        "core_details": lasting(choice.details),
-        "core_left_in_extractor": len(bundle.facts.left),
-        "conditions": found,
-        "unconditional": exact and not found,
-        "heads": [
-            HeadCertificate.of(class_hmac(bundle.key, name), head.certificate)
-            for name, head in zip(with_a_head(bundle.classes), bundle.facts.heads, strict=True)
-        ],
-    }
-    for name, value in facts.items():
-        if getattr(receipt, name) != value:
-            yield f"{name} on the receipt is not what was found"
-    yield from false_of_people(receipt, bundle, dataset)
-
-
-def false_of_people(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
-    """Find records about people of whom a receipt of the present state says that none is left."""
-    people = receipt.subject_tombstones or []
-    if not people:
-        return
-    if dataset.subjects is None:
-        yield "it names people of whom no record is left, and the records say of nobody whom they are about"
-        return
-    here = {subject_hmac(bundle.key, person) for person in np.unique(dataset.subjects).tolist()}
-    if held := len(here.intersection(people)):
-        yield f"of {held} of the people of whom it says that no record is left, records are there"

@@ -12,7 +12,7 @@ Beside the bytes, everything that the receipt says is compared with what was fou
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -34,18 +34,28 @@ from maxrr.svm import Certificate
 from maxrr.svm.certificate import EXACT, FORM
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
-from maxrr.unlearning import consistency
 from maxrr.unlearning.actions import Outcome
 from maxrr.unlearning.blueprint import Blueprint, weights_of
 from maxrr.unlearning.bundles import Bundle, check_parts, ids_of
-from maxrr.unlearning.commitment import ExtractorHash
+from maxrr.unlearning.commitment import ExtractorHash, class_hmac, keyed_hash, weights_by_hmac
 from maxrr.unlearning.conditions import ADOPTED
+from maxrr.unlearning.consistency import contradictions, not_among
 from maxrr.unlearning.model import MaxRR
-from maxrr.unlearning.receipts import Receipt, lasting, rounded_up
-from maxrr.unlearning.tombstones import id_hmac
+from maxrr.unlearning.receipts import HeadCertificate, Receipt, lasting, rounded_up
+from maxrr.unlearning.tombstones import id_hmac, subject_hmac
 
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
 ROUNDING = 1.0 + 1e-6  # for the length of a record, which is not rounded up
+
+NOT_COMPARED = (
+    "who asked, by which policy, and how many of the records were core or influential: they are gone",
+    "the state before the request",
+    "when it was, how long it took, its reason in words, how many duplicates stayed, which requests "
+    "were answered together with it, its ticket and dates, and which copies were lost",
+    "which records were added when, whom the forgotten ones were about, and weights of classes without records",
+    "what code of the caller's own does: networks, training functions and rules for the core are run as they are",
+)
+"""What doing it again cannot tell of any receipt."""
 
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -153,10 +163,10 @@ def replay(receipt: Receipt, bundle: Bundle | MaxRR, dataset: Dataset) -> Replay
     wrong = list(false_from_the_start(receipt, bundle, dataset))
     if wrong:
         return Replay(
-            Outcome.false, "nothing", Outcome.different, "", 0.0, wrong, "", list(consistency.NOT_COMPARED),
+            Outcome.false, "nothing", Outcome.different, "", 0.0, wrong, "", list(NOT_COMPARED),
             time.perf_counter() - started,
         )  # fmt: skip
-    latest = consistency.is_latest(receipt, bundle)
+    latest = is_latest(receipt, bundle)
     blueprint = bundle.blueprint
     comparable = blueprint.embeddings or blueprint.is_at_home  # heads have the same bytes on every machine
     other_code = blueprint.recipe.changed if isinstance(blueprint.recipe, OwnTraining) else ""
@@ -171,7 +181,7 @@ def replay(receipt: Receipt, bundle: Bundle | MaxRR, dataset: Dataset) -> Replay
     pairs = zip(bundle.facts.heads, made.certificates, strict=False)
     rooms = [room(head.certificate, certificate, made.longest) for head, certificate in pairs]
     comparison, where, largest = compared(expected, made.weights, rooms)
-    wrong = list(consistency.differences(receipt, bundle, dataset)) if latest else []
+    wrong = list(differences(receipt, bundle, dataset)) if latest else []
     if made.given != dict(blueprint.given):
         wrong.append("the network brings along other weights than the model's did")
     if differs := made.fingerprint.differs_from(Fingerprint(bundle.facts.layers, bundle.probe), exactly=comparable):
@@ -188,7 +198,7 @@ def replay(receipt: Receipt, bundle: Bundle | MaxRR, dataset: Dataset) -> Replay
     if other_code:
         missing.append(f"the extractor, which was not trained again: {other_code}. Bring the module as it was")
     made_again = "extractor and heads" if rebuilds else "heads"
-    not_compared = list(consistency.NOT_COMPARED)
+    not_compared = list(NOT_COMPARED)
     if not latest:
         not_compared.append("the state that the receipt tells of: the model has changed since")
     return Replay(
@@ -235,11 +245,11 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
 
 def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
     """What is seen to be wrong before any training."""
-    if why := consistency.not_among(receipt, bundle.receipts):
+    if why := not_among(receipt, bundle.receipts):
         yield why
         return
-    yield from consistency.contradictions(receipt)
-    yield from consistency.lies(receipt, bundle)
+    yield from contradictions(receipt)
+    yield from lies(receipt, bundle)
     forgotten = {stone.id for stone in bundle.tombstones}
     held = sum(id_hmac(bundle.key, id_) in forgotten for id_ in dataset.ids.tolist())
     if held:
@@ -256,6 +266,74 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     said = Words(bundle.choice.depended_on, lasting(bundle.choice.details))
     if said != (words_of(bundle.blueprint.core, bundle.blueprint.network) or said):
         yield "what choosing the core depended on is not as its rule has it"
+
+
+# What the receipt says, held against the model
+
+
+def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
+    """Whether the state that a receipt tells of is the present one of the model."""
+    after = bundle.commitment, keyed_hash(bundle.key, b"model", bundle.facts.model_hash)
+    return (receipt.commitment_after, receipt.model_after) == after  # later requests may have found nothing to do
+
+
+def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
+    """What a receipt says of forgotten records that cannot be so, whatever was asked for since."""
+    known = {stone.id.hex() for stone in bundle.tombstones} | bundle.people.keys()
+    unknown = sum(id_hmac not in known for id_hmac in (*receipt.tombstones, *receipt.earlier_tombstones))
+    if unknown:
+        yield f"{unknown} of its records or people were not forgotten by this model"
+    people = set(receipt.subject_tombstones or [])
+    then = {person for person, gone in bundle.people.items() if gone.number == receipt.number}
+    if not then <= people <= bundle.people.keys():
+        yield "of other people than it names no record was left by this request"
+    if receipt.previous != (bundle.receipts[receipt.number - 2] if receipt.number > 1 else ""):
+        yield "it names another receipt before it than this model handed out"
+
+
+def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
+    """What a receipt of the present state says that is not so."""
+    blueprint, choice = bundle.blueprint, bundle.choice
+    exact = receipt.guarantee.startswith("exact")
+    found = bundle.conditions if exact else []
+    facts = {
+        "records_after": len(dataset),
+        "commitment_after": bundle.commitment,
+        "model_after": keyed_hash(bundle.key, b"model", bundle.facts.model_hash),
+        "form": bundle.form,
+        "seed": blueprint.seed,
+        "recipe": blueprint.recipe.facts,
+        "C": blueprint.C,
+        "class_weights": weights_by_hmac(bundle.key, blueprint.class_weight),
+        "weighted_records": None if dataset.weights is None else True,
+        "environment": asdict(blueprint.environment),
+        "core_depended_on": choice.depended_on,
+        "core_details": lasting(choice.details),
+        "core_left_in_extractor": len(bundle.facts.left),
+        "conditions": found,
+        "unconditional": exact and not found,
+        "heads": [
+            HeadCertificate.of(class_hmac(bundle.key, name), head.certificate)
+            for name, head in zip(with_a_head(bundle.classes), bundle.facts.heads, strict=True)
+        ],
+    }
+    for name, value in facts.items():
+        if getattr(receipt, name) != value:
+            yield f"{name} on the receipt is not what was found"
+    yield from false_of_people(receipt, bundle, dataset)
+
+
+def false_of_people(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
+    """Find records about people of whom a receipt of the present state says that none is left."""
+    people = receipt.subject_tombstones or []
+    if not people:
+        return
+    if dataset.subjects is None:
+        yield "it names people of whom no record is left, and the records say of nobody whom they are about"
+        return
+    here = {subject_hmac(bundle.key, person) for person in np.unique(dataset.subjects).tolist()}
+    if held := len(here.intersection(people)):
+        yield f"of {held} of the people of whom it says that no record is left, records are there"
 
 
 def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
