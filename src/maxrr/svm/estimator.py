@@ -16,7 +16,7 @@ from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, like, times, to_numpy
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.heads import Solution, moved, solve
+from maxrr.svm.heads import Solution, move, solve
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
@@ -206,7 +206,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _without(self, rows: ArrayLike) -> Self:
         """A model as `forget` leaves it, with the samples' contents still in memory; this one stays as it is.
 
-        Both models share their memory: once the new one is told to `erase`, the old one can no longer be used.
+        Both models share their memory: once `_erase` is called on the new one, the old one can no longer be used.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         remaining = samples.without(positions)
         check_two(fitted.classes[remaining.present])
         # One assignment takes over the new state: an interruption leaves the old one or the new one.
-        left = moved(remaining, fitted.solution, positions)
+        left = move(remaining, fitted.solution, positions)
         found = FittedState(fitted.C, fitted.class_weight, fitted.classes, left)
         after = self._with(found)
         if not after._has_heads_of(self):  # or they were checked
@@ -311,7 +311,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         codes = codes[len(fitted.classes) :].astype(np.int64)
         samples = solution.samples.without(leaving).followed_by(fresh, validation.sizes(fresh), codes, penalties)
         changed = np.concatenate([leaving, np.arange(len(old.codes), len(samples.codes))])
-        added = moved(samples, solution, changed)
+        added = move(samples, solution, changed)
         found = replace(fitted, classes=classes, solution=added)
         check_heads(found)
         return self._with(found)
@@ -389,7 +389,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         rows
-            Row numbers, as in `rows_`.
+            Row numbers of samples that are held.
 
         Returns
         -------
@@ -404,7 +404,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         other : LinearSVM
-            A model that this one came from, as by `without`.
+            A model that this one came from, as by `_without`.
 
         Returns
         -------
@@ -428,7 +428,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         rows
-            Row numbers, as in `rows_`.
+            Row numbers of samples that are held.
 
         Returns
         -------
@@ -443,7 +443,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         rows
-            Row numbers, as in `rows_`.
+            Row numbers of samples that are held.
 
         Returns
         -------

@@ -39,7 +39,7 @@ WORTH_PROCESSES = 2000  # heads times features: with less than this the start of
 
 @dataclass(frozen=True)
 class Work:
-    """What the last change of a `LinearSVM` cost.
+    """What the last change of a `LinearSVM` cost, for benchmarks and tests.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Solution:
 
     @once
     def noticed(self) -> Ints:
-        """The given samples and those that a head knows to be near its margin, sorted."""
+        """The samples that shape a head or are on its screen, sorted."""
         screens = [head.screen.places for head in self.heads if head.screen is not None]
         return np.unique(np.concatenate([self.shaping, *screens]))
 
@@ -172,13 +172,10 @@ def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | N
     return same
 
 
-def moved(samples: Samples, solution: Solution, changed: Ints) -> Solution:
-    """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
-    return unmoved(samples, solution, changed) or move(samples, solution, changed)
-
-
 def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
-    """The same, where there may be something to do."""
+    """Solve for `samples`, which differ from those of `solution` at the positions `changed` only."""
+    if (same := unmoved(samples, solution, changed)) is not None:
+        return same
     arrived = changed >= len(solution.samples.codes)
     changes = changes_of(samples, solution, changed[~arrived], changed[arrived])
     needed = heads_needed(samples)
@@ -294,7 +291,7 @@ def resume(samples: Samples, heads: list[Head]) -> list[Trial]:
 
 
 def resume_head(samples: Samples, head: Head, margins: Floats) -> Trial:
-    """One of the items, by its place."""
+    """Start a trial from a solved head, at the margins that these samples have there."""
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
     alpha[~samples.alive] = 0.0

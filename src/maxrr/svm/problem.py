@@ -67,7 +67,7 @@ class Penalties:
         return Penalties(self.C, self.weights.copy(), self.bounds.copy())
 
     def only(self, rows: Ints) -> "Penalties":
-        """Those of some samples."""
+        """The penalties of some samples."""
         return Penalties(self.C, self.weights[rows], self.bounds[rows])
 
     def followed_by(self, others: "Penalties") -> "Penalties":
@@ -174,7 +174,7 @@ class Screen:
         return replace(self, places=everyone[order], distance=found)
 
     def without(self, places: Ints) -> "Screen":
-        """The solution without samples that are gone."""
+        """The screen without samples that are gone."""
         there, distance = without(places, self.places, self.distance)
         return Screen(there, distance, self.rest, self.typical)
 
@@ -290,13 +290,13 @@ class Samples:
         return self.penalties.caps
 
     def caps_at(self, places: Ints) -> Floats:
-        """Those of some samples."""
+        """Cᵢ of some samples."""
         found: Floats = self.penalties.C * self.penalties.bounds[places]
         return found
 
     @property
     def bounds(self) -> Floats:
-        """The same in units of C."""
+        """Cᵢ in units of C."""
         return self.penalties.bounds
 
     def counting(self) -> "Samples":
@@ -393,7 +393,7 @@ class Head:
     screen: Screen | None = None
 
     def unseen(self, places: Ints) -> "Head":
-        """The same head when samples have gone that do not shape it: of how near they were nothing stays."""
+        """Return the head after removing samples that do not shape it, and discard their stored distances."""
         if self.screen is None or not any_among(places, self.screen.places):
             return self
         other = changed(self, screen=self.screen.without(places))

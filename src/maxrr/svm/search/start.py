@@ -56,7 +56,7 @@ class Guess:
         )
 
     def band(self, samples: Samples, positive: int, number: int, scores: Floats) -> Band | None:
-        """One of the items, by its place."""
+        """Build the band of one head."""
         y, w, b, width = samples.signs(positive), self.w[number], float(self.b[number]), float(self.width[number])
         margins = np.where(samples.alive, y * (scores + b), np.inf)
         distance, smallest = np.abs(margins - 1.0), BAND * (len(w) + 1)
