@@ -76,7 +76,7 @@ def test_a_socket(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ('{"version": 3}', "this is not a receipt"),
         ('{"version": 3, "heads": [1]}', "this is not a receipt"),
         ('{"version": 3, "heads": {"a": 1}}', "this is not a receipt"),
-        ('{"version": NaN}', "a number that is none"),
+        ('{"version": NaN}', "a number is invalid"),
         ("9" * 10_000, "too large"),
     ],
 )

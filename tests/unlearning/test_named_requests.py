@@ -89,3 +89,11 @@ def test_a_batch_says_which_of_its_requests_is_wrong(tmp_path):
         with pytest.raises(DataError, match="request 2 of"):
             together(workspace, [data.ids[:1]], [["ann"]])
         assert not workspace.receipts()
+
+
+def test_whether_something_was_forgotten_is_asked_by_ids_or_by_subjects():
+    model = table_model()
+    assert model.has_forgotten(table().ids[:2]).tolist() == [False, False]
+    for named in ({}, {"ids": [1], "subjects": ["anna"]}):
+        with pytest.raises(ValueError, match="by subjects"):
+            model.has_forgotten(**named)

@@ -181,7 +181,7 @@ class Maker:
     def fit(self, features: Any, rows: Ints) -> LinearSVM:
         """Heads on some of the records."""
         with quietly():
-            weights = self.blueprint.weights_of(self.everything)
+            weights = self.blueprint.sample_weights(self.everything)
             some = None if weights is None else weights[rows]
             return LinearSVM(C=self.blueprint.C).fit(features[rows], self.everything.labels[rows], sample_weight=some)
 

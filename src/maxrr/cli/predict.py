@@ -47,6 +47,8 @@ def predict(
     """
     import numpy as np
 
+    from maxrr.svm.calibration import best_classes
+
     with opened(workspace, read_only=True) as found:
         found.check_code()
         kind, reading = found.model.kind_, reading_in(found.sources[0])
@@ -55,8 +57,8 @@ def predict(
         read = [records_in(path, kind, reading) for path in files]
         names = [name for some, _ in read for name in some]
         records = np.concatenate([some for _, some in read])
-        probabilities, scores = found.model.predict_proba(records), found.model.decision_function(records)
-        chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
+        probabilities = found.model.predict_proba(records)
+        chosen = best_classes(found.model.decision_function(records))
         classes = [kind.class_names[place] for place in kind.present]
     answers = [
         answer(name, row, classes, place)

@@ -81,7 +81,7 @@ def _int(text: str) -> int:
 
 
 def _refuse(text: str) -> Any:
-    raise ValueError(f"it has a number that is none, or too large: {text[:50]}")
+    raise ValueError(f"a number is invalid or too large: {text[:50]}")
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

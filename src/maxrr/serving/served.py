@@ -14,6 +14,7 @@ from maxrr.serving import folders
 from maxrr.serving.folders import ONNX, Facts
 from maxrr.serving.revocations import Watch
 from maxrr.serving.runtimes import Floats, Heads, NumpyRuntime, OnnxRuntime, Runtime
+from maxrr.svm.calibration import best_classes
 
 if TYPE_CHECKING:
     from maxrr.data import Encoding
@@ -165,9 +166,7 @@ class Served:
             The names of their classes, as in `classes`.
         """
         found = self._answering()
-        scores = found.scores(X)
-        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(int)
-        names: NDArray[np.str_] = np.array(found.facts.classes)[best]
+        names: NDArray[np.str_] = np.array(found.facts.classes)[best_classes(found.scores(X))]
         return names
 
     def predict_proba(self, X: Any) -> Floats:

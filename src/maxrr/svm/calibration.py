@@ -28,6 +28,17 @@ SMALLEST_SPAN = 1e-280
 MAX_ITERATIONS = 200  # 18 were the most needed over thousands of adversarial heads
 
 
+def best_classes(scores: Floats) -> NDArray[np.int64]:
+    """The place of each sample's class by its scores: that of the highest, or by its sign where two share a head.
+
+    >>> best_classes(np.array([[0.5, -1.0, 2.0]])), best_classes(np.array([-0.5, 0.1]))
+    (array([2]), array([0, 1]))
+    """
+    if scores.ndim == 2 and scores.shape[1] > 1:
+        return np.asarray(scores.argmax(axis=1))
+    return (scores.ravel() > 0.0).astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class PlattScaling:
     """One fitted sigmoid per head: ``p(f) = 1 / (1 + exp(a (f - centre) + b))``; a head that ranks well has a < 0.

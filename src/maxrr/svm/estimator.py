@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from maxrr.errors import MaxRRError
 from maxrr.progress import Progress
 from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, like, times, to_numpy
+from maxrr.svm.calibration import best_classes
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import Solution, move, solve
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
@@ -348,7 +350,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         features, fitted = self._checked(X), self._fitted
         step = max(1, SCORED_BYTES // (8 * len(fitted.solution.heads)))
         codes = [
-            chosen_by(scores_by(fitted, features[first : first + step])) for first in range(0, len(features), step)
+            best_classes(scores_by(fitted, features[first : first + step])) for first in range(0, len(features), step)
         ]
         return np.asarray(fitted.present[np.concatenate(codes)])
 
@@ -528,7 +530,8 @@ def check_heads(found: FittedState) -> None:
             raise ConvergenceError(unsolved_message(head, found), validation.plain(found.classes[head.positive]))
     flat = [head for head in found.solution.heads if not head.w.any()]
     if flat:
-        warnings.warn(flat_message(flat, found.classes), FlatHeadWarning, stacklevel=4)
+        names = [validation.plain(found.classes[head.positive]) for head in flat]
+        warnings.warn(flat_message(names), FlatHeadWarning, stacklevel=4)
 
 
 def scores_by(fitted: FittedState, features: AnyArray) -> Floats:
@@ -538,23 +541,15 @@ def scores_by(fitted: FittedState, features: AnyArray) -> Floats:
     return np.asarray(to_numpy(times(features, like(weights, features))) + biases)
 
 
-def chosen_by(scores: Floats) -> Ints:
-    """The number of each sample's class, by its scores (samples × heads)."""
-    if scores.shape[1] == 1:  # two classes share one head
-        return (scores[:, 0] > 0.0).astype(np.int64)
-    return np.asarray(scores.argmax(axis=1))
-
-
-def flat_message(heads: list[Head], classes: NDArray[Any]) -> str:
-    """Which heads have no weights, and what helps."""
-    named = ", ".join(repr(validation.plain(classes[head.positive])) for head in heads[:MOST_NAMED]) + (
-        f" and {len(heads) - MOST_NAMED} more" if len(heads) > MOST_NAMED else ""
-    )
-    which = f"the head of class {named} has" if len(heads) == 1 else f"the heads of classes {named} have"
+def flat_message(classes: Sequence[Any]) -> str:
+    """Say of which classes the heads have weights of zero, and what helps."""
+    more = f" and {len(classes) - MOST_NAMED} more" if len(classes) > MOST_NAMED else ""
+    named = ", ".join(map(repr, classes[:MOST_NAMED])) + more
+    which = f"the head of class {named} has" if len(classes) == 1 else f"the heads of classes {named} have"
     return (
-        f"{which} weights of zero: under the hinge loss no linear function of these features is better than a "
-        "constant, whatever C, and every record is influential there. Features that tell such a class apart better "
-        "would help, or a `class_weight` above 1 for it"
+        f"{which} weights of zero: under the hinge loss no linear function of the features is better than a "
+        "constant, whatever C, and every record is influential there. For a rare class a `class_weight` above 1 helps; "
+        "otherwise features that tell it apart better, by longer training, another core or another network"
     )
 
 

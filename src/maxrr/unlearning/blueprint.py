@@ -36,7 +36,7 @@ from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm import FlatHeadWarning
 from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
-from maxrr.svm.estimator import LinearSVM
+from maxrr.svm.estimator import LinearSVM, flat_message
 from maxrr.unlearning.conditions import DECIDE_EACH
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ class Blueprint:
         return replace(self, core=FullCore(self.sharding.count))
 
     def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any], waiting: NDArray[Any]) -> NDArray[Any]:
-        """Which of these records are core: by the rule, where each is decided by itself, or those that were chosen.
+        """Return the ids to train on: by rule for HashCore and FullCore, else the chosen ones still present.
 
-        Those that wait for the next fit are not.
+        Records that wait for the next fit are not among them.
         """
         if self.decides_each:
             core = self.core_by_rule(ids)
@@ -180,7 +180,7 @@ class Blueprint:
         self, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> tuple[nn.Module, Fingerprint]:  # fmt: skip
         """Make an extractor again from its weights, and return it with its fingerprint if it computes the same."""
-        anew = with_weights_of(extractor, self.stored_extractor(weights_of(extractor)), shape, dtype)
+        anew = with_weights_of(extractor, self.stored_extractor(extractor_tensors(extractor)), shape, dtype)
         return anew, Fingerprint.of(anew, shape, dtype)
 
     def extractors(
@@ -245,12 +245,12 @@ class Blueprint:
         """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
         with quietly():
             return LinearSVM(C=self.C, copy_X=not self.embeddings).fit(
-                features, records.labels, sample_weight=self.weights_of(records), progress=progress
+                features, records.labels, sample_weight=self.sample_weights(records), progress=progress
             )
 
     def check_weights(self, records: Dataset) -> None:
         """Refuse records that count more or less than heads can be solved with."""
-        weights = self.weights_of(records)
+        weights = self.sample_weights(records)
         if weights is None:
             return
         with np.errstate(over="ignore", under="ignore"):
@@ -264,7 +264,7 @@ class Blueprint:
                 f"{SMALLEST_PENALTY:.0e} and {LARGEST_PENALTY:.0e}"
             )
 
-    def weights_of(self, records: "Dataset | HeldRecords") -> NDArray[np.float64] | None:
+    def sample_weights(self, records: "Dataset | HeldRecords") -> NDArray[np.float64] | None:
         """How much each record counts in the heads: its own weight times that of its class; None where all are 1."""
         if records.weights is None and not self.class_weight:
             return None
@@ -273,7 +273,7 @@ class Blueprint:
         return np.asarray(own * of_classes[records.labels])
 
 
-def weights_of(extractor: nn.Module) -> dict[str, Tensor]:
+def extractor_tensors(extractor: nn.Module) -> dict[str, Tensor]:
     """The extractor's weights and buffers, each in memory of its own."""
     state: dict[str, Tensor] = extractor.state_dict()
     return {name: value.detach().cpu().contiguous().clone() for name, value in state.items()}
@@ -311,11 +311,5 @@ def quietly() -> Iterator[None]:
 
 def warn_of_flat_heads(classes: Sequence[str], stacklevel: int) -> None:
     """Say of which classes the heads are flat, and what helps. `stacklevel` counts from the caller of this one."""
-    for name in classes:
-        warnings.warn(
-            f"the head of class {name!r} has weights of zero: under the hinge loss no linear function of the features "
-            "is better than a constant, whatever C. Every record is influential in it. For a rare class, a larger "
-            "class_weight helps; otherwise longer training, another core or another network may help",
-            FlatHeadWarning,
-            stacklevel=stacklevel + 1,
-        )
+    if classes:
+        warnings.warn(flat_message(classes), FlatHeadWarning, stacklevel=stacklevel + 1)

@@ -27,7 +27,7 @@ from maxrr.nets.training_function import TrainingFunction
 from maxrr.svm.arrays import wide
 from maxrr.svm.certificate import FORM
 from maxrr.unlearning import codec
-from maxrr.unlearning.blueprint import Blueprint, weights_of
+from maxrr.unlearning.blueprint import Blueprint, extractor_tensors
 from maxrr.unlearning.commitment import salts_of, tree_of
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.facts import Facts
@@ -133,13 +133,13 @@ class Bundle(Contents):
             codec.facts_of(fitted, codec.network_facts(made.network)), fitted.head_classes, dict(made.class_weight),
             codec.core_key(made.core), tuple(fitted.choice.ids.tolist()), tuple(ids.tolist()),
             tuple(fitted.waiting.tolist()), fitted.key, fitted.commitment, FORM, frozenset(fitted.tombstones),
-            dict(fitted.people), fitted.receipts, *copy.deepcopy((made, fitted.choice)), weights_of(fitted.extractor),
-            fitted.heads.coef_, fitted.heads.intercept_, features, salts_of(fitted.secret, ids),
-            fitted.fingerprint.features,
+            dict(fitted.people), fitted.receipts, *copy.deepcopy((made, fitted.choice)),
+            extractor_tensors(fitted.extractor), fitted.heads.coef_, fitted.heads.intercept_, features,
+            salts_of(fitted.secret, ids), fitted.fingerprint.features,
         )  # fmt: skip
 
     def forgotten(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """The ids among the given ones that the model has forgotten.
+        """Return a mask of the ids that the model has forgotten.
 
         Parameters
         ----------

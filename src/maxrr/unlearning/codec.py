@@ -170,7 +170,7 @@ def fitted_of(
     ]  # fmt: skip
     heads = restored(
         blueprint.C, held.features, records.labels, records.alive, states,
-        sample_weight=blueprint.weights_of(records), copy_X=False,
+        sample_weight=blueprint.sample_weights(records), copy_X=False,
     )  # fmt: skip
     if not np.isin(heads.classes_, range(len(words.class_names))).all():
         raise ValueError("its records are of other classes than it names")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from maxrr.svm.certificate import EXACT
 from maxrr.unlearning.actions import RETRAIN, Guarantee
-from maxrr.unlearning.receipts import NOTHING, Receipt, claim_of, rounded_up
+from maxrr.unlearning.receipts import GUARANTEES, NOTHING, Receipt, claim_of, is_exact, rounded_up
 
 
 def contradictions(receipt: Receipt) -> list[str]:
@@ -57,9 +57,9 @@ def contradictions_of_counts(receipt: Receipt) -> Iterator[str]:
 
 def contradictions_of_claims(receipt: Receipt) -> Iterator[str]:
     """Where a guarantee does not go with what was done, or with its conditions."""
-    if receipt.guarantee not in list(Guarantee):
+    if receipt.guarantee not in GUARANTEES:
         yield f"no guarantee is called {receipt.guarantee!r}"
-    exact, core = receipt.guarantee.startswith("exact"), receipt.core
+    exact, core = is_exact(receipt.guarantee), receipt.core
     forgotten, fewer = core + receipt.influential + receipt.free, receipt.records_before - receipt.records_after
     if receipt.guarantee == Guarantee.untouched and (
         core or receipt.influential or receipt.model_before != receipt.model_after
@@ -117,7 +117,7 @@ def contradictions_of_heads(receipt: Receipt) -> Iterator[str]:
         carry = "an approximate answer claims" if carried == NOTHING else "its heads carry"
         yield f"of its bytes it claims {receipt.bytes_claim!r}, and {carry} {carried!r}"
     wide = [number for number, head in enumerate(receipt.heads, start=1) if not head.decided and head.error > EXACT]
-    if wide and receipt.guarantee.startswith("exact"):
+    if wide and is_exact(receipt.guarantee):
         error = rounded_up(receipt.heads[wide[0] - 1].error)
         yield f"{receipt.guarantee} with a head, number {wide[0]}, that is known only to {error}"
 

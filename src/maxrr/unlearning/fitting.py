@@ -89,10 +89,10 @@ def fit(
     allow_copies: str | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     again: bool = False, test: Dataset | None = None,
 ) -> Fitted:  # fmt: skip
-    """Fit records to a state that goes on from the one before. Their classes were given as labels of this kind.
+    """Fit a model on `dataset`, keeping tombstones and receipts of `before`.
 
-    `again` says that the records are those that the state before has. Warnings are in the name of the caller's
-    caller.
+    `label_kind` is the kind of labels that the caller has for classes. `again` says that the records are those that
+    `before` has. Warnings are in the name of the caller's caller.
     """
     if test is not None:
         check_set_aside(test, dataset)

@@ -13,6 +13,7 @@ from maxrr.data.fields import Several, are_several, described, fields_of, packed
 from maxrr.data.labels import as_classes
 from maxrr.errors import DataError, MissingColumn, OtherShape, UnknownClass
 from maxrr.plain_text import first_few
+from maxrr.svm.calibration import best_classes
 from maxrr.unlearning.state import Fitted
 
 Ids = int | str | Sequence[int | str] | NDArray[Any]
@@ -169,14 +170,9 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
 
 
-def best_heads(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The class with the highest score of each record, by its place among those that have records."""
-    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0.0).astype(np.int64)
-
-
 def found_rightly(fitted: Fitted, X: Dataset | Inputs, y: Labels | None) -> tuple[NDArray[np.str_], NDArray[np.bool_]]:
     """The true classes of records, by name, and which of the records the model finds to be of these."""
-    best = best_heads(decisions(fitted, X))
+    best = best_classes(decisions(fitted, X))
     if isinstance(X, Dataset):
         if y is not None:
             raise ValueError("a Dataset has its own labels: leave y out")

@@ -26,12 +26,13 @@ from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress, shown
+from maxrr.svm.calibration import best_classes
 from maxrr.svm.estimator import LinearSVM
 from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.fitting import fit
 from maxrr.unlearning.forgetting import Keeper, NamedRecords, NextState, execute, execute_together, make_group
-from maxrr.unlearning.given_records import Ids, Inputs, Labels, as_dataset, best_heads, decisions, found_rightly
+from maxrr.unlearning.given_records import Ids, Inputs, Labels, as_dataset, decisions, found_rightly
 from maxrr.unlearning.plans import Plan, check_current, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.record_kind import RecordKind
@@ -43,9 +44,9 @@ _making_a_lock = Lock()
 
 
 class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that can forget: an extractor trained on core records, and one exact SVM head per class on all.
+    """A classifier that can forget: an extractor trained on core records, and exact SVM heads, one per class, on all.
 
-    Threads may share a model. `predict` never waits; changes are made one after the other.
+    Two classes share one head. Threads may share a model: `predict` never waits; changes are made one after the other.
 
     Parameters
     ----------
@@ -339,7 +340,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The records have another shape, other columns or another type than those that the model was fitted on.
         """
         fitted = self._fitted  # one state from here to the end, whatever another thread does
-        return np.asarray(fitted.classes[best_heads(decisions(fitted, X))])
+        return np.asarray(fitted.classes[best_classes(decisions(fitted, X))])
 
     def predict_proba(self, X: Dataset | Inputs) -> NDArray[np.float64]:
         """Probabilities of the classes, by Platt scaling on the retained records.
@@ -432,7 +433,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def heads_(self) -> LinearSVM:
-        """The heads, one per class, as they are now. What is done to these leaves the model as it is."""
+        """The heads as they are now, one per class, or one for two. What is done to them leaves the model as it is."""
         with self._lock:  # a request overwrites the samples of what it forgets
             return self._fitted.heads._read_only()
 
@@ -497,7 +498,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of bool
             One answer per id.
+
+        Raises
+        ------
+        ValueError
+            Neither ids nor subjects are given, or both.
         """
+        if (ids is None) == (subjects is None):
+            raise ValueError("name records by ids, or people by subjects: one of the two")
         with self._lock:
             if subjects is not None:
                 return forgotten_people(self._fitted, np.ravel(np.asarray(subjects)).tolist())
@@ -587,7 +595,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             None or several of these requests are meant, or there is no such policy.
         maxrr.errors.NotHere
-            No record is about one of the subjects, or the record to replace was forgotten; it says when.
+            No record is about one of the subjects, or the record to replace was forgotten.
         maxrr.errors.DataError
             Records that arrive do not fit those of the model, or have the values of forgotten ones, without
             `allow_copies`.
@@ -862,7 +870,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _lock(self) -> RLock:
-        """Held by whoever changes the model or reads its records. Those who predict never wait for it."""
+        """Held by whoever changes the model or reads its records, as the first `predict_proba` after a change does.
+
+        `predict` never waits for it.
+        """
         own = vars(self).get("_own_lock")  # made when first needed, however the object came to be
         if own is None:
             with _making_a_lock:

@@ -31,6 +31,14 @@ RETRAINED = "retrained from scratch without the records"  # what is claimed wher
 FUNCTION = "function"  # where a recipe names one
 
 
+GUARANTEES = {guarantee.value: guarantee for guarantee in Guarantee}
+
+
+def is_exact(guarantee: str) -> bool:
+    """Whether a guarantee is exact; not one that somebody made up, and wrote on a receipt."""
+    return guarantee in GUARANTEES and GUARANTEES[guarantee].exact
+
+
 def is_moment(text: str) -> bool:
     """Whether a text is a time in a known zone."""
     try:
@@ -92,7 +100,7 @@ def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[s
     >>> claim_of("exact-retrain", heads, {"function": "my_training:train"})
     'retrained from scratch without the records'
     """
-    if not guarantee.startswith("exact"):
+    if not is_exact(guarantee):
         return NOTHING
     if guarantee == "exact-retrain" and FUNCTION in (recipe or {}):
         return RETRAINED
@@ -202,7 +210,7 @@ class Receipt(Shown):
         How the core was chosen: its `kind`, and where it has them `fraction` and `runs`.
     core_policy : str
         What the request said about core records: "refuse", "retrain", "keep-extractor" or "technique"
-        (a function). Older receipts say "head" for "keep-extractor".
+        (a function).
     requested : int
         How many records were asked for. It is the sum of the next four.
     core, influential, free, already_forgotten : int
@@ -241,7 +249,7 @@ class Receipt(Shown):
     seconds : float
         How long it took.
     version : int
-        The version of the receipt's format: 7, or that of the program that handed it out, 4 to 6.
+        The version of the receipt's format: 7. Others are not read.
     added : int or None
         How many records were added, where nothing else was asked for; None on every other receipt.
     subject_tombstones : list of str or None
@@ -357,14 +365,14 @@ class Receipt(Shown):
         """Whether the answer is exact, and on what that depends, in words."""
         if self.guarantee not in GUARANTEES:
             return "not known to be exact: no guarantee is called so"
-        return f"exact {depending(self.conditions)}" if GUARANTEES[self.guarantee].exact else "not exact"
+        return f"exact {depending(self.conditions)}" if is_exact(self.guarantee) else "not exact"
 
     @property
     def audit_due(self) -> str:
         """Why an audit is due: only attacks can tell how much is forgotten. Empty where the mathematics tells."""
         if self.core_left_in_extractor:
             return left_in_extractor(self.core_left_in_extractor)
-        if self.guarantee not in GUARANTEES or not GUARANTEES[self.guarantee].exact:
+        if not is_exact(self.guarantee):
             return "An audit is due: the model is not the one that training without the records gives."
         return ""
 
@@ -417,9 +425,6 @@ def follows(receipt: Receipt, before: Receipt | None) -> bool:
 
 
 # A receipt as text, for people who will not read the JSON: one wording for Python, the shell and pages.
-
-
-GUARANTEES = {guarantee.value: guarantee for guarantee in Guarantee}  # somebody may have written another on a receipt
 
 
 def in_words(receipt: Receipt) -> list[str]:

@@ -35,13 +35,13 @@ from maxrr.svm.certificate import EXACT, FORM
 from maxrr.svm.heads import with_a_head
 from maxrr.svm.validation import lengths
 from maxrr.unlearning.actions import Outcome
-from maxrr.unlearning.blueprint import Blueprint, weights_of
+from maxrr.unlearning.blueprint import Blueprint, extractor_tensors
 from maxrr.unlearning.bundles import Bundle, check_parts, ids_of
 from maxrr.unlearning.commitment import ExtractorHash, class_hmac, keyed_hash, weights_by_hmac
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.consistency import contradictions, not_among
 from maxrr.unlearning.model import MaxRR
-from maxrr.unlearning.receipts import HeadCertificate, Receipt, lasting, rounded_up
+from maxrr.unlearning.receipts import HeadCertificate, Receipt, is_exact, lasting, rounded_up
 from maxrr.unlearning.tombstones import id_hmac, subject_hmac
 
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
@@ -294,7 +294,7 @@ def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
 def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
     """What a receipt of the present state says that is not so."""
     blueprint, choice = bundle.blueprint, bundle.choice
-    exact = receipt.guarantee.startswith("exact")
+    exact = is_exact(receipt.guarantee)
     found = bundle.conditions if exact else []
     facts = {
         "records_after": len(dataset),
@@ -396,7 +396,7 @@ def rebuild(
     if stored is None and not blueprint.embeddings:
         found[FEATURES] = hash_of(used)
     if extractor is None:
-        found |= arrays(weights_of(trained))
+        found |= arrays(extractor_tensors(trained))
     longest = float(np.max(lengths(used)))
     given = {} if blueprint.frozen else given_weights(blueprint.network)
     fingerprint = blueprint.kept(trained, dataset.shape, dataset.inputs.dtype)[1]

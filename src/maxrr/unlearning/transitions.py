@@ -44,7 +44,7 @@ def carry_out(
         then = with_heads(by_technique(before, then, request), progress, before, frozenset({0}), request)
     elif request.added is not None:
         features = then.blueprint.embed(then.extractor, request.added)
-        weights = then.blueprint.weights_of(request.added)
+        weights = then.blueprint.sample_weights(request.added)
         heads = before.heads._with_more(features, request.added.labels, instead_of=request.rows, sample_weight=weights)
         then = replace(then, heads=heads)
     else:

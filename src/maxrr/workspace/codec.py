@@ -23,7 +23,7 @@ from maxrr.nets.probe import Fingerprint
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import codec
-from maxrr.unlearning.blueprint import Blueprint, weights_of
+from maxrr.unlearning.blueprint import Blueprint, extractor_tensors
 from maxrr.unlearning.facts import Durations, Facts, NetworkFacts, Secrets, Words
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
@@ -112,7 +112,7 @@ def heads_bytes(fitted: Fitted, facts: Facts, words: Words) -> bytes:
 def extractor_bytes(fitted: Fitted) -> bytes:
     """The extractor's weights, and its features of made-up records."""
     probe = torch.tensor(fitted.fingerprint.features)
-    return safetensors.torch.save({**weights_of(fitted.extractor), PROBE: probe})
+    return safetensors.torch.save({**extractor_tensors(fitted.extractor), PROBE: probe})
 
 
 def only_erases(before: Fitted, after: Fitted) -> bool:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from maxrr import plain_text
 from maxrr.files import from_plain
 from maxrr.plain_text import Shown, count
+from maxrr.unlearning.actions import Guarantee
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
@@ -167,7 +168,7 @@ def status_of(files: Folder) -> Status:
     counts = from_plain(Counts, last.counts)
     conditions, left = facts.conditions(counts.waiting), len(facts.left)
     heads = [HeadCertificate.of("", head.certificate) for head in facts.heads]
-    claim = claim_of("approximate" if left or facts.technique else "exact", heads, facts.recipe)
+    claim = claim_of(Guarantee.approximate if left or facts.technique else Guarantee.refit, heads, facts.recipe)
     try:
         classes = [words.class_names[number] for number in counts.classes]
     except IndexError:
@@ -210,5 +211,5 @@ def held_about_forgotten(counts: Counts) -> str:
     return (
         f"a tombstone for each of {counts.forgotten:,} forgotten or replaced records: three HMACs (of its id, of the "
         "record, of its values) under the key of this workspace. They recognise a request for what is gone, and data "
-        "that brings it back, and tell nothing to those who do not hold the record"
+        "that brings it back. Whoever holds this folder can try ids and records against them, and others nothing"
     ) + (f"; and an HMAC of the subject id of {people} of whom no record is left" if counts.people else "")
