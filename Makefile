@@ -43,7 +43,7 @@ long: .venv/dev.stamp fashion-mnist browser ## statistical claims and large orac
 cuda: .venv/dev.stamp ## what can only be seen on a GPU
 	$(BIN)/python -m pytest tests/cuda
 
-bench: .venv/dev.stamp fashion-mnist ## beside the peers, two or three hours; writes benchmarks/results.json, and plots and tables for docs/svm.md
+bench: .venv/dev.stamp fashion-mnist ## beside the peers, two or three hours; writes benchmarks/results.json, and plots and tables for benchmarks/svm.md
 	$(BIN)/python benchmarks/training.py --out benchmarks/training.json
 	$(BIN)/python benchmarks/unlearning.py --out benchmarks/unlearning.json
 	$(BIN)/python benchmarks/plot_unlearning.py benchmarks/unlearning.json

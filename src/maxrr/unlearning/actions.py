@@ -1,4 +1,7 @@
-"""What is done about a request, decided here once; what it is promised; and what a replay of it can answer."""
+"""What is done about a request that can be carried out; what it is promised; and what a replay of it can answer.
+
+Which requests cannot be carried out, `reasons.why_not` says.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
