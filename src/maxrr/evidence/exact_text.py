@@ -42,7 +42,7 @@ def canonical_json(value: Any) -> bytes:
 
 
 def text_of(value: Any) -> str:
-    """The same as text, of a value that is known to be plain."""
+    """Return the canonical JSON of a plain value as text, without checks."""
     return _ENCODER.encode(value)
 
 

@@ -500,7 +500,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return features
 
     def _on(self, samples: Samples) -> Self:
-        """The same model, which finds its samples elsewhere."""
+        """Return the model with its samples in other arrays."""
         return self._with(replace(self._fitted, solution=replace(self._fitted.solution, samples=samples)))
 
     def _read_only(self) -> Self:
@@ -535,7 +535,7 @@ def check_heads(found: FittedState) -> None:
 
 
 def scores_by(fitted: FittedState, features: AnyArray) -> Floats:
-    """Samples × heads."""
+    """Compute the scores of samples: samples × heads."""
     heads = fitted.solution.heads
     weights, biases = np.stack([head.w for head in heads], axis=1), np.array([head.b for head in heads])
     return np.asarray(to_numpy(times(features, like(weights, features))) + biases)

@@ -144,10 +144,10 @@ def group_size(samples: Samples) -> int:
 
 
 def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
-    """Where heads are solved from scratch: in threads.
+    """Choose where heads are solved from scratch: in threads, or in processes.
 
-    What a graphics processor leaves to do is small steps, which hold the interpreter, and little data: for much of it,
-    processes.
+    What a graphics processor leaves to do is small steps, which hold the interpreter, and little data: much of it is
+    done by processes.
     """
     if on_accelerator(samples.X) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
         return Processes(min(cores(), heads))._kept()

@@ -114,7 +114,7 @@ def influential_in(
 
 
 def without_features(codes: Ints, penalties: Penalties) -> Samples:
-    """What the runs have in common."""
+    """Return the samples as all runs have them, without features."""
     nothing, count, everyone = np.zeros((len(codes), 0)), len(codes), np.ones(len(codes), dtype=bool)
     return Samples(nothing, np.zeros(count), np.zeros(count, dtype=np.int64), codes, everyone, penalties)
 
@@ -123,7 +123,7 @@ def spread(
     runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples,
     progress: Progress | None, engine: Engine,
 ) -> Iterator[Influence]:  # fmt: skip
-    """All runs over all workers. `blank` are the samples without features."""
+    """Solve all runs on all workers. `blank` are the samples without features."""
     total, taken, done = length_hint(runs), 0, 0
 
     def jobs() -> Iterator[Job]:

@@ -63,7 +63,7 @@ class Penalties:
         self.weights[rows] = self.bounds[rows] = 1.0  # not zero: nothing divides by it, or takes it for absent
 
     def copied(self) -> "Penalties":
-        """A copy in memory of its own."""
+        """Copy the penalties."""
         return Penalties(self.C, self.weights.copy(), self.bounds.copy())
 
     def only(self, rows: Ints) -> "Penalties":
@@ -145,14 +145,14 @@ class Screen:
 
     @classmethod
     def of(cls, distance: Floats, lengths: Floats, kept: int) -> "Screen":
-        """For all samples at these distances, infinite for those that take no part; `kept` of them one by one."""
+        """Build a screen from distances of samples, infinite for those that take no part; it knows `kept` of them."""
         everyone = np.flatnonzero(distance < np.inf)
         return cls(everyone, distance[everyone], np.inf, power_of_two(float(np.mean(lengths)))).of_nearest(
             kept, lengths
         )
 
     def of_nearest(self, kept: int, lengths: Floats) -> "Screen":
-        """The same with no more samples than this one by one; `lengths` are those of all samples."""
+        """Return a screen that knows only the `kept` nearest samples one by one; `lengths` are those of all samples."""
         if len(self.places) <= kept:
             return self
         scaled = self.distance / (lengths[self.places] + self.typical)
@@ -161,12 +161,12 @@ class Screen:
         return replace(self, places=self.places[nearest], distance=self.distance[nearest], rest=min(self.rest, rest))
 
     def after(self, by_w: float, by_b: float, places: Ints, distance: Floats) -> "Screen":
-        """For weights and bias that differ by at most so much; all samples that were near the margin are given anew."""
+        """Return the screen after weights and bias moved by at most so much; samples that it knows are given anew."""
         rest = few_bits(self.rest * DOWN - max(by_w, by_b / self.typical) * UP)
         return Screen(places, distance, rest, self.typical)
 
     def with_known(self, places: Ints, distance: Floats) -> "Screen":
-        """The same with what is known of these samples (sorted), whether they were near the margin or not."""
+        """Return a screen that knows these samples (sorted) as well, whether it knew them before or not."""
         others = ~np.isin(self.places, places, assume_unique=True, kind="table")
         everyone = np.concatenate([self.places[others], places])
         order = np.argsort(everyone, kind="stable")
@@ -201,7 +201,7 @@ def few_bits(value: float) -> float:
 
 
 def power_of_two(value: float) -> float:
-    """One near a number; 1 for zero."""
+    """Return a power of two near a number; 1 for zero."""
     return math.ldexp(1.0, math.frexp(value)[1] - 1) if value > 0.0 else 1.0
 
 
@@ -414,7 +414,7 @@ class Head:
         return places[shaping], multipliers[shaping]
 
     def influential_multipliers(self, caps: Floats) -> Floats:
-        """The multipliers of these samples, in the same order."""
+        """The multipliers of the influential samples, in the same order."""
         found = caps[self.influential]
         found[np.searchsorted(self.influential, self.on_margin)] = self.multipliers
         return found

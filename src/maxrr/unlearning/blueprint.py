@@ -77,7 +77,7 @@ class Blueprint:
         return sharding_of(self.core)
 
     def without_key(self) -> "Blueprint":
-        """The same for training on records that are known to be core, by their shards: it tells this of no id."""
+        """Return the blueprint without the key of its core, to train on records that are known to be core."""
         return replace(self, core=FullCore(self.sharding.count))
 
     def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any], waiting: NDArray[Any]) -> NDArray[Any]:
@@ -118,7 +118,7 @@ class Blueprint:
         self, records: Dataset, choice: Choice, extractor: nn.Module, shards: Collection[int],
         progress: Progress | None = None, engine: EngineLike = None,
     ) -> nn.Module:  # fmt: skip
-        """The same where the extractors of some shards are trained again, and the others stay as they are."""
+        """Train the extractors of some shards again, and keep the others as they are."""
         parts = dict(enumerate(parts_of(extractor)))
         several = len(shards) > 1 and chosen_device(self.device).type == "cpu"
         with working_on(engine if several else None) as workers:

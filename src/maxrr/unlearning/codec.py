@@ -159,7 +159,7 @@ def fitted_of(
     facts: Facts, words: Words, secrets: Secrets, blueprint: Blueprint, extractor: nn.Module, probe: NDArray[Any],
     arrays: Mapping[str, NDArray[Any]], held: Held,
 ) -> Fitted:  # fmt: skip
-    """The model again. The caller has made its extractor."""
+    """Make the state of a model from what was stored, and its extractor."""
     records = held.records
     states = [
         HeadState(

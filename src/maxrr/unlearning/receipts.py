@@ -115,7 +115,7 @@ def lasting(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def power_of_ten(value: float) -> float:
-    """The next one, from the value on.
+    """The smallest power of ten that is not below a value.
 
     >>> power_of_ten(3.1e-9), power_of_ten(1e-12)
     (1e-08, 1e-12)

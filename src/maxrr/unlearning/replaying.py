@@ -337,7 +337,7 @@ def false_of_people(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Itera
 
 
 def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
-    """What a process makes of the records that has nothing of the model's but what cannot be made again."""
+    """Train again in a fresh process, which gets nothing of the model but what cannot be made again."""
     blueprint = bundle.blueprint
     home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
     if "<" in (name := getattr(home, "__qualname__", "")):

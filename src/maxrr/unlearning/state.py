@@ -67,7 +67,7 @@ class Fitted:
 
     @property
     def requests(self) -> int:
-        """How many were answered."""
+        """How many requests were answered."""
         return len(self.receipts)
 
     @property

@@ -104,7 +104,7 @@ def without_records(now: Fitted, request: Request) -> Fitted:
 
 
 def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) -> Fitted:
-    """An extractor trained on the records that are there, and on no other; of several those that saw others."""
+    """The state with its extractor trained again on the records that are there; of several those that saw others."""
     retained = then.records.retained()
     blueprint = then.blueprint
     choice = replace(then.choice, ids=blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))

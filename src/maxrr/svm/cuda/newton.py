@@ -81,7 +81,7 @@ class Rows:
         return total.view(heads, dimension, dimension)
 
     def curvature_of_bands(self, weights: Tensor) -> Tensor:
-        """The same where products are large: each head's from the rows that have a weight, or from enough of them."""
+        """Σ weightᵢxᵢxᵢᵀ where products are large: over the rows that have a weight in each head, or enough of them."""
         runs, dimension = len(self.X), self.X.shape[3]
         counts = (weights > 0.0).sum(1, keepdim=True)
         most = min(max(int(counts.max()), 1), MOST_BAND_ROWS, max(LARGEST_PRODUCT // dimension, 1))
@@ -99,7 +99,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Heads:
-    """Where all heads are. Everything is on the device."""
+    """Weights, multipliers and smoothings of all heads, on the device."""
 
     v: Tensor  # (heads, D)
     alpha: Tensor  # (heads, rows): the multipliers that the problem is smoothed around

@@ -83,7 +83,7 @@ class Basis:
         return np.concatenate([[-imbalance - np.sum(signed)], signed]), float(first - self.first @ change)
 
     def step(self, first: float, further: Floats, imbalance: float, bits: int) -> tuple[Integers, int]:
-        """The same as whole numbers of 2^−bits, which undo the imbalance to the last of them."""
+        """Return `correction` in whole numbers of 2^−bits, which undo the imbalance to the last of them."""
         change, shift = self.correction(first, further, imbalance)
         if not (np.isfinite(change).all() and np.isfinite(shift)):
             raise OverflowError("the numbers are too far apart for float64")
@@ -122,7 +122,7 @@ def factor(rows: Floats) -> Floats:
 
 
 def are_independent(R: Floats, lengths: Floats, clearly: float) -> bool:
-    """Whether rows of these lengths with this factor are."""
+    """Whether rows of these lengths, with this factor, are linearly independent."""
     return len(R) == R.shape[1] and bool((np.abs(R.diagonal()) > clearly * lengths).all())
 
 

@@ -110,7 +110,7 @@ def confirm(
 
 
 def all_margins(samples: Samples, y: Floats, w: Floats, b: float) -> Floats:
-    """One pass over the data."""
+    """Compute the margins of all samples, in one pass over the data."""
     return np.where(samples.alive, y * (samples.scores(w[:, None])[:, 0] + b), np.inf)
 
 
@@ -257,18 +257,18 @@ def assemble(samples: Samples, trial: Trial, candidate: Candidate, margins: Floa
 
 
 def screen_of(samples: Samples, w: Floats, b: float, margins: Floats) -> Screen:
-    """How far samples are from the margin, given the margins that float64 says; of a part of them, each one is kept."""
+    """Build the screen of samples with these margins, as float64 says; of a part of all samples, it knows each one."""
     most = kept(len(w)) if samples.base is None else len(margins)
     return Screen.of(distances(samples.lengths, w, b, margins), samples.lengths, most)
 
 
 def kept(features: int) -> int:
-    """Of how many samples it is kept how far they are from the margin: all are looked at when the weights change."""
+    """Return how many samples a screen knows one by one: all of them are looked at when the weights change."""
     return min(KEPT * (features + 1), max(LEAST_KEPT * (features + 1), KEPT_NUMBERS // features))
 
 
 def distances(lengths: Floats, w: Floats, b: float, margins: Floats) -> Floats:
-    """How far from 1 margins are at least that float64 says are these."""
+    """Lower bounds for the distances of margins from 1, given the margins that float64 computed."""
     return np.abs(margins - 1.0) - margin_error(lengths, w, b, 0.0, 0.0)
 
 
@@ -300,6 +300,6 @@ def one_number(value: int) -> Fixed:
 
 
 def with_longest(certificate: Certificate, samples: Samples) -> Certificate:
-    """The same certificate where samples without influence have come or gone."""
+    """Return the certificate after samples without influence have come or gone."""
     error = (certificate.weight_error * samples.longest + certificate.bias_error) * UP
     return replace(certificate, error=error)

@@ -55,7 +55,7 @@ class Fixed:
         return self.values << (bits - self.bits)
 
     def above(self, bits: int) -> int:
-        """The least whole number of units of 2^−bits that is not below the one number that this is."""
+        """Round the only number of this vector up to whole units of 2^−bits."""
         shift, value = bits - self.bits, int(self.values[0])
         return value << shift if shift >= 0 else -(-value >> -shift)
 
@@ -124,7 +124,7 @@ class Slices:
         return cls(np.array(list(slices(X, exponents, width))), exponents, width)
 
     def of_rows(self, places: list[int]) -> "Slices":
-        """The same for some of its rows, in this order."""
+        """Return the slices of some rows, in this order."""
         if places == list(range(self.stacked.shape[1])):
             return self
         return Slices(self.stacked[:, places], self.exponents, self.width)

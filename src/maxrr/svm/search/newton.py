@@ -41,7 +41,7 @@ MOST_PRODUCTS = 60  # that are tried: with more than this, the system itself is 
 
 @dataclass(frozen=True)
 class Light:
-    """Rows (m × d)."""
+    """Rows (m × d) in float32."""
 
     X: NDArray[np.float32]
 
@@ -226,7 +226,7 @@ def solve_positive(matrix: Floats, ridge: float, right: Floats) -> Floats:
 
 
 def every(n_band: int, dimension: int) -> int:
-    """Of a band so large, each so many-th row gives its curvature."""
+    """Return n where every n-th row of a band of this size is enough for its curvature."""
     return -(-n_band // min(MOST_BAND_ROWS, MOST_BAND_NUMBERS // dimension + 1))
 
 

@@ -239,7 +239,7 @@ class Path:
             return self.lead(most_events)
 
     def lead(self, most_events: int) -> Followed | None:
-        """The same, where numbers may overflow."""
+        """Follow the path to its end, or return None. Numbers may overflow on the way."""
         legs, pauses = 1, 0
         possible = self.begin()
         for events in range(1, most_events + 1):
