@@ -128,11 +128,6 @@ class Plan(Shown):
         return kind(self.refusal, self.alternatives)
 
 
-def make_plan(fitted: Fitted, request: Request) -> Plan:
-    """Decide what will be done about a request that was looked up in this state."""
-    return planned(fitted, request, Effect.of(fitted, request))
-
-
 def answered_together(plan: Plan, action: Action, others: int, duplicates_left: int) -> Plan:
     """Return the plan of a request that is answered together with others, by one action for all of them."""
     guarantee = promise(action, case_of(plan.request, influential=plan.influential > 0))
@@ -161,8 +156,12 @@ def case_of(request: Request, *, influential: bool) -> Case:
     )  # fmt: skip
 
 
-def planned(fitted: Fitted, request: Request, effect: Effect) -> Plan:
-    """The action is decided first, and all else follows from it."""
+def make_plan(fitted: Fitted, request: Request, effect: Effect | None = None) -> Plan:
+    """Decide what will be done about a request that was looked up in this state; its effect is given where known.
+
+    The action is decided first, and all else follows from it.
+    """
+    effect = effect or Effect.of(fitted, request)
     case = case_of(request, influential=effect.shaped > 0)
     action = decide(case)
     core = CoreAfter.of(fitted, request) if action is Action.retrain else NO_CORE
@@ -171,7 +170,7 @@ def planned(fitted: Fitted, request: Request, effect: Effect) -> Plan:
     if objection is not None:
         action, guarantee = Action.refuse, None
         reason, instead = objection
-        others = tuple(planned(fitted, other, effect) for other in instead)
+        others = tuple(make_plan(fitted, other, effect) for other in instead)
     else:
         guarantee = promise(action, case)
         reason = why(action, guarantee, request, effect, fitted, core)

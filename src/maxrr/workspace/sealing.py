@@ -1,9 +1,9 @@
 """What lies sealed in the history: proofs about records that left, and where copies of the model were exported to.
 
-Only who has the workspace can read it, and proofs only who knows whom they are about. An entry of proofs is a tag, the
-length of what follows (four bytes, little-endian), and content under AES-256-GCM after its nonce of 12 bytes. Tag and
-key are the halves of an HMAC (SHA-512) under the workspace's secret, of the number of the receipt and a record id, or a
-subject id. What lies under a record id is its proofs; under a subject id, which records they are.
+Only who has the workspace can read it, and proofs only who knows the id that they are about, or guesses it. An entry of
+proofs is a tag, the length of what follows (four bytes, little-endian), and content under AES-256-GCM after its nonce
+of 12 bytes. Tag and key are the halves of an HMAC (SHA-512) under the workspace's secret, of the number of the receipt
+and a record id, or a subject id. What lies under a record id is its proofs; under a subject id, which records they are.
 """
 
 from __future__ import annotations
