@@ -163,7 +163,7 @@ class Dossier:
             raise EvidenceError(f"a dossier has 1 to {MOST_KEYS} keys, and none twice")
 
     def check(self, keys: Sequence[PublicKey]) -> list["Check"]:
-        """Check all of it. Needs nothing else: no workspace, no data, no network.
+        """Check every claim of the dossier. Needs nothing else: no workspace, no data, no network.
 
         Parameters
         ----------

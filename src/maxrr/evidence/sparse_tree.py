@@ -606,7 +606,7 @@ class Tree(View):
         return Change(self, {number: packed(records) for number, records in touched.items()})
 
     def apply(self, change: Change) -> None:
-        """Make a change.
+        """Change the tree.
 
         Parameters
         ----------

@@ -96,7 +96,7 @@ class Case:
 
 
 def decide(case: Case) -> Action:
-    """The action of the first line that holds."""
+    """Return the action of the first line that holds. Whether the request can be carried out is not asked here."""
     table = (
         (case.policy == RETRAIN and (case.core or case.left), Action.retrain),
         (case.policy == TECHNIQUE and case.core, Action.technique),
@@ -172,7 +172,7 @@ class Outcome(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """What it says of the model, in a sentence."""
+        """What the outcome says of the model, in a sentence."""
         return MEANING[self]
 
 

@@ -125,7 +125,7 @@ class Bundle(Contents):
 
     @classmethod
     def _of(cls, fitted: Fitted) -> "Bundle":
-        """A copy of what a model is."""
+        """Copy a state into a bundle."""
         rows, made = fitted.in_order(), fitted.blueprint
         ids = fitted.records.ids[rows]
         features = wide(fitted.heads._features_of(rows[:0] if made.embeddings else rows))
@@ -215,7 +215,7 @@ class Bundle(Contents):
         return tree_of(self.salts, ordered.ids, ordered.record_hashes()).root.hex() == self.commitment
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file that only its owner can read.
+        """Write the bundle to a file that only its owner can read.
 
         Parameters
         ----------

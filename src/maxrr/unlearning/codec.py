@@ -38,7 +38,7 @@ CORES: dict[str, Any] = {kind.__name__: kind for kind in HASHED_WITH}
 
 
 def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
-    """All that is not an array, not a secret, and tells of no record or class; the network by this name."""
+    """Return what a model is beside arrays, secrets and what tells of a record or class; the network by this name."""
     made, choice, records = fitted.blueprint, fitted.choice, fitted.records
     return Facts(
         network=network, core=core_facts(made.core), shards=made.sharding.count, frozen=made.frozen, seed=made.seed,
@@ -63,7 +63,7 @@ def words_of(fitted: Fitted, sources: Sources) -> Words:
 
 
 def secrets_of(fitted: Fitted) -> Secrets:
-    """What must not be handed out."""
+    """Return the keys of a model, which must not be handed out."""
     return Secrets(fitted.key, core_key(fitted.blueprint.core), fitted.secret)
 
 

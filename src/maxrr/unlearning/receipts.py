@@ -338,12 +338,12 @@ class Receipt(Shown):
 
     @property
     def sentences(self) -> list[str]:
-        """What it says in words: the heading, what was asked for and done, on which conditions, and what is claimed."""
+        """The receipt in words: heading, what was asked for and done, on which conditions, and what is claimed."""
         return [f"Receipt {self.number}, {self.time}: {self.guarantee}", *in_words(self)]
 
     @property
     def states(self) -> list[tuple[str, str]]:
-        """The hashes on it, each with what it is the hash of."""
+        """The hashes on the receipt, each with what was hashed."""
         return [
             ("model before, under the key", self.model_before),
             ("model after, under the key", self.model_after),
@@ -378,7 +378,7 @@ class Receipt(Shown):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its text, by which the next receipt names it."""
+        """The SHA-256 of the receipt's text, by which the next one names it."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @classmethod

@@ -153,7 +153,7 @@ class HeldRecords:
         return self._rows_with(SUBJECTS, np.unique(subjects).tolist())
 
     def people_without(self, rows: Ints) -> list[Any]:
-        """Whom no record is about once these rows are gone."""
+        """The people whom no record is about once these rows are gone."""
         if self.subjects is None or not len(rows):
             return []
         leaving, people = set(rows.tolist()), sorted(set(self.subjects[rows].tolist()))
@@ -211,25 +211,25 @@ class HeldRecords:
         return content_hash(self.hashes[self._living_order], self.dtype, self.shape, names)
 
     def without(self, rows: Ints) -> "HeldRecords":
-        """The same without these. `erase` overwrites them, for this one too, once the result is taken over."""
+        """Return the records without some rows. `erase` overwrites these in both, once the result is taken over."""
         lighter = self._with(alive=cleared(self.alive, rows))
         lighter.__dict__["counts"] = self.counts_without(rows)
         return lighter
 
     def without_inputs(self) -> "HeldRecords":
-        """The same without the raw records, as a disk holds it."""
+        """Return the records without their raw inputs, as a disk holds them."""
         bare = self._with(inputs=None)
         for name in {"_living_order", "counts", "present", "content_hash"} & self.__dict__.keys():
             bare.__dict__[name] = self.__dict__[name]  # found already, and the same
         return bare
 
     def without_names(self, gone: Ints) -> "HeldRecords":
-        """The same without the names of classes that have no records left: they may be those of people."""
+        """Return the records without the names of classes that have none left: they may be those of people."""
         names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]
         return self._with(class_names=tuple(names))
 
     def with_added(self, more: "HeldRecords") -> "HeldRecords":
-        """The same with more records, which get the rows after the last."""
+        """Return the records with more of them, which get the rows after the last."""
         names = ("inputs", "labels", "ids", "subjects", "hashes", "contents", "alive", "weights")
         ours = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         longer: dict[str, Any] = {name: np.concatenate([part, getattr(more, name)]) for name, part in ours.items()}
@@ -241,9 +241,9 @@ class HeldRecords:
         return found
 
     def with_records(self, dataset: Dataset) -> "HeldRecords":
-        """The same with the raw records at hand, from a dataset that has every one of them unchanged.
+        """Return the records with their raw inputs, from a dataset that has every one of them unchanged.
 
-        It may have others, such as those that were forgotten: they are not looked at.
+        The dataset may have others, such as those that were forgotten: they are not looked at.
         """
         order = self._living_order
         known = np.isin(self.ids[order], dataset.ids)

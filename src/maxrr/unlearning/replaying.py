@@ -106,7 +106,7 @@ class Replay(Shown):
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What it says in words, each fact with its name. Contradictions are those called "not so"."""
+        """The outcome in words, each fact with its name. Contradictions are those called "not so"."""
         worst = f"{self.differs_most}, by {self.largest_difference:.1e}"
         return [
             ("outcome", self.outcome),

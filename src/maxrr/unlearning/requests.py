@@ -83,7 +83,7 @@ class Request:
 
     @property
     def policy(self) -> str:
-        """The policy's name."""
+        """The name of the policy for core records."""
         return self.core_policy if isinstance(self.core_policy, str) else TECHNIQUE
 
 
@@ -91,7 +91,7 @@ NOBODY: Ints = np.empty(0, dtype=np.int64)
 
 
 def check_policy(core_policy: str | Technique) -> None:
-    """Refuse a word that means nothing."""
+    """Refuse a policy that does not exist."""
     if not callable(core_policy) and core_policy not in (REFUSE, RETRAIN, KEEP):
         raise ValueError(
             f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}"

@@ -146,7 +146,7 @@ class Fitted:
 
     @once
     def extractor_hash(self) -> ExtractorHash:
-        """What is known of the hash of the model from the extractor alone."""
+        """The extractor's part of the hash of the model."""
         return ExtractorHash(self.fingerprint.layers, self.extractor.state_dict())
 
     @once
@@ -162,7 +162,7 @@ class Fitted:
 
     @once
     def token(self) -> str:
-        """Names this state among all, for plans: whatever was done since gives another. Tells nothing without the key.
+        """The name of this state, for plans: whatever is done gives another. Without the key it tells nothing.
 
         Rows have their meaning in one layout, which every fit and every training ends.
         """
