@@ -89,7 +89,7 @@ class NotHere(Refused, DataError):
 class OlderCopy(Refused, WorkspaceError):
     """Work in a workspace that is known to be an older copy of it, or a fork: a second history would begin.
 
-    Bring the newer copy with `Workspace.catch_up`; if it is lost for good, say so with `Workspace.accept_loss`.
+    Bring the newer copy with `Workspace.catch_up`; if it is gone for good, say so with `Workspace.declare_gone`.
 
     Parameters
     ----------

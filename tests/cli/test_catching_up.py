@@ -81,7 +81,7 @@ def test_a_loss_is_accepted_and_stands_on_what_follows(shell: Shell, restored: P
     operator = ("--key", tmp_path / "key.pub")
     shell("catch-up", restored, code=2)
     reason = "the disk is broken"
-    shell("catch-up", restored, "--accept-loss", reason)
+    shell("catch-up", restored, "--gone", reason)
     one = kinds(restored)["free"][0]
     shell("unlearn", restored, "--ids", one, "--yes")
     receipt = shell("receipt", "show", receipt_file(restored, 3), "--json").json

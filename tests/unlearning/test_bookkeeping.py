@@ -32,7 +32,7 @@ PROBE = np.random.default_rng(9).normal(size=(5, WIDTH))
 # Where a request can fail, so that nothing has changed; and where it is done, and can only be interrupted.
 BEFORE = [
     (LinearSVM, "_without"), (LinearSVM, "_with_more"), (Tree, "change"), (Tombstones, "with_more"),
-    (HeldRecords, "without"), (forgetting, "make_receipt"), (forgetting, "with_receipt"), (HeldRecords, "owe"),
+    (HeldRecords, "without"), (forgetting, "make_receipt"), (forgetting, "with_receipts"), (HeldRecords, "owe"),
     (MaxRR, "_commit"),
 ]  # fmt: skip
 AFTER = [

@@ -77,7 +77,7 @@ def test_it_goes_on_where_the_workspace_is_lost(folder, key, tmp_path, monkeypat
     shutil.rmtree(folder)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
     with quietly(tmp_path / "copy", signing_key=key) as workspace:
-        receipt = workspace.accept_loss("the disk is broken")
+        receipt = workspace.declare_gone("the disk is broken")
         assert receipt.losses[-1].kept == receipt.number - 1
         forget(workspace)
     with Workspace.open(tmp_path / "copy", signing_key=key) as workspace:

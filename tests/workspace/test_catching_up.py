@@ -159,7 +159,7 @@ def test_on_another_machine_a_torn_end_is_not_taken_for_the_end(copies, key, tmp
     path.write_bytes(path.read_bytes()[: frames_in(path)[-1].start + 5])
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
     before = receipts_in(older)
-    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="accept_loss"):
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError, match="--gone"):
         workspace.catch_up(newer, core_policy="keep-extractor")
     assert receipts_in(older) == before
 
@@ -170,7 +170,7 @@ def test_on_another_machine_a_loss_is_accepted_at_the_first_opening(copies, key,
     path.write_bytes(path.read_bytes()[: frames_in(path)[-1].start + 5])
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
     with quietly(older, signing_key=key) as workspace:
-        receipt = workspace.catch_up(newer, core_policy="keep-extractor", accept_loss="the disk is broken")
+        receipt = workspace.catch_up(newer, core_policy="keep-extractor", gone="the disk is broken")
         assert receipt.losses[-1].reason == "the disk is broken"
 
 
@@ -187,7 +187,7 @@ def test_of_a_newer_copy_whose_end_is_lost_the_rest_is_forgotten(copies, key, cu
         workspace.catch_up(newer, core_policy="keep-extractor")
     with quietly(older, signing_key=key) as workspace:
         here = len(receipts_in(older))
-        receipt = workspace.catch_up(newer, core_policy="keep-extractor", accept_loss="the disk is broken")
+        receipt = workspace.catch_up(newer, core_policy="keep-extractor", gone="the disk is broken")
         assert receipt.number == len(readable) + 1 > here + 1
         assert (receipt.losses[-1].kept, receipt.losses[-1].reason) == (len(readable), "the disk is broken")
         fitted = workspace._fitted

@@ -144,7 +144,7 @@ def test_after_catching_up_requests_go_on(copies, records, key):
 
 def accepted(folder, key):
     with Workspace.open(folder, signing_key=key) as workspace:
-        return workspace.accept_loss(REASON)
+        return workspace.declare_gone(REASON)
 
 
 def test_an_accepted_loss_begins_another_log_that_names_the_lost_one(copies, records, key, here):
@@ -190,12 +190,12 @@ def test_only_an_older_copy_has_lost_something(folder, copies, key):
         Workspace.open(copies[1], signing_key=key) as workspace,
         pytest.raises(WorkspaceError, match="not known to be"),
     ):
-        workspace.accept_loss(REASON)
+        workspace.declare_gone(REASON)
     with (
         Workspace.open(copies[0], signing_key=key) as workspace,
         pytest.raises(WorkspaceError, match="reason is empty"),
     ):
-        workspace.accept_loss(" ")
+        workspace.declare_gone(" ")
 
 
 def test_the_lost_copy_is_refused_if_it_turns_up_again(copies, key, tmp_path, monkeypatch):
@@ -297,7 +297,7 @@ def test_a_log_that_could_not_begin_begins_when_the_workspace_is_next_opened(cop
         Workspace.open(folder, signing_key=key) as workspace,
         pytest.warns(UserWarning, match="the request was carried"),
     ):
-        receipt = workspace.accept_loss(REASON)
+        receipt = workspace.declare_gone(REASON)
     with Workspace.open(folder, read_only=True) as reader:
         assert reader.status().requests == 2
     monkeypatch.undo()
@@ -416,7 +416,7 @@ def test_a_fork_is_refused_and_its_loss_can_be_accepted(twins, key, tmp_path, mo
             workspace.catch_up(one)
         assert lacking(workspace) == 1
         assert (contents(other), contents(seen.place())) == before
-        (loss,) = workspace.accept_loss(REASON).losses
+        (loss,) = workspace.declare_gone(REASON).losses
     assert (loss.log, loss.entries, loss.kept) == (origin_of(workspace._store.token), 2, 2)
     assert request(one, key, free[2:3]) == "older-copy"
     assert request(other, key, free[2:3]) == 4
@@ -505,7 +505,7 @@ def test_of_two_losses_the_later_names_the_former_and_is_later(copies, key, tmp_
     monkeypatch.setattr("maxrr.workspace.copies.datetime", Clock)
     signed = Signed(monkeypatch)
     with Workspace.open(folder, signing_key=key) as one, Workspace.open(again, signing_key=key) as other:
-        (first,), (second,) = one.accept_loss(REASON).losses, other.accept_loss(REASON).losses
+        (first,), (second,) = one.declare_gone(REASON).losses, other.declare_gone(REASON).losses
         assert second.time > first.time
         assert (second.log, second.entries) == (origin_of(one._store.token, first.time), 2)
         with pytest.raises(OlderCopy):

@@ -46,8 +46,8 @@ def catch_up(
         Path | None,
         Option("--from", help="The newer copy, as far as it is left: a folder with its history (history-….bin)."),
     ] = None,
-    accept_loss: Annotated[
-        str | None, Option(metavar="REASON", help="How the newer copy was lost; with --from, how its end was.")
+    gone: Annotated[
+        str | None, Option(metavar="REASON", help="Why the other copy is gone for good; with --from, why its end is.")
     ] = None,
     operator: Annotated[
         Path | None, Option(help="Public keys that are newer than this copy, as `maxrr key show --out` wrote them.")
@@ -60,29 +60,29 @@ def catch_up(
 
     The newer receipts are checked, and become this workspace's own; every record here that they name is forgotten.
     Records that were added or replaced meanwhile are not here: add them again. Until then an older copy takes no
-    requests and makes no exports. If nothing is left of the newer copy, --accept-loss goes on without it, with another
-    log: the reason, and what was last seen of the lost log, stand on every later receipt. If only its end is lost, name
-    both: what can be read there is forgotten.
+    requests and makes no exports. If nothing is left of the other copy, --gone goes on without it. Where this machine
+    has carried out no request after those that are here, that is all; otherwise another log begins, and what is known
+    of the former one stands on every later receipt. If only its end is gone, name both: what can be read is forgotten.
 
     Examples:
 
         maxrr catch-up restored/ --from broken/
         maxrr catch-up restored/ --from published/ --policy retrain
-        maxrr catch-up restored/ --accept-loss "the disk of 3 May is broken, and was not published"
+        maxrr catch-up restored/ --gone "the disk of 3 May is broken, and was not published"
     """
     from maxrr.evidence import PublicKeys
     from maxrr.evidence.public_keys import find_public_keys
 
-    if newer is None and accept_loss is None:
-        raise Stop(USAGE, "name the newer copy with --from; if nothing is left of it, say why with --accept-loss")
+    if newer is None and gone is None:
+        raise Stop(USAGE, "name the newer copy with --from; if nothing is left of it, say why with --gone")
     known = [None if operator is None else PublicKeys.load(operator), find_public_keys()]
     keys = [key for some in known if some is not None for key in some.keys]
     with outcome.told() as ending:
         with opened(workspace, moved=source, newest=False) as found:
             with ending.work(workspace, UNDONE, outcome.request_done), show.progress():
                 try:
-                    receipt = found.accept_loss(accept_loss or "") if newer is None else found.catch_up(
-                        newer, keys=keys, core_policy=policy, accept_loss=accept_loss, progress=show.report
+                    receipt = found.declare_gone(gone or "") if newer is None else found.catch_up(
+                        newer, keys=keys, core_policy=policy, gone=gone, progress=show.report
                     )  # fmt: skip
                 except Refused as refused:
                     words = re.sub(r"core_policy='([\w-]+)'", r"--policy \1", str(refused))

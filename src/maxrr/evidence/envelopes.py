@@ -79,8 +79,13 @@ class Statement:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:\S+", self.predicate_type):
             raise EvidenceError("a statement's predicate type is a URI")
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, predicate: bytes | None = None) -> bytes:
         """The statement as JSON, in the one form that is written here.
+
+        Parameters
+        ----------
+        predicate : bytes, optional
+            The canonical JSON of the predicate, where that was made already.
 
         Returns
         -------
@@ -88,10 +93,11 @@ class Statement:
             Names sorted, no spaces, UTF-8.
         """
         subjects = [{"name": each.name, "digest": {"sha256": each.sha256}} for each in self.subjects]
-        return canonical_json({
-            "_type": STATEMENT_TYPE, "subject": subjects, "predicateType": self.predicate_type,
-            "predicate": dict(self.predicate),
-        })  # fmt: skip
+        around = canonical_json(
+            {"_type": STATEMENT_TYPE, "subject": subjects, "predicateType": self.predicate_type, "predicate": None}
+        )
+        said = canonical_json(dict(self.predicate)) if predicate is None else predicate
+        return around.replace(b'"predicate":null', b'"predicate":' + said, 1)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -179,7 +185,7 @@ class Envelope:
     signature: bytes
 
     @classmethod
-    def sign(cls, statement: Statement, key: SigningKey) -> Self:
+    def sign(cls, statement: Statement, key: SigningKey, predicate: bytes | None = None) -> Self:
         """Sign a statement.
 
         Parameters
@@ -188,6 +194,8 @@ class Envelope:
             What is said.
         key : SigningKey
             Who says it.
+        predicate : bytes, optional
+            The canonical JSON of the statement's predicate, where that was made already.
 
         Returns
         -------
@@ -195,7 +203,7 @@ class Envelope:
             The signed statement.
         """
         require_signing_key(key)
-        payload = statement.to_bytes()
+        payload = statement.to_bytes(predicate)
         return cls(payload, IN_TOTO, key.public.id, key.sign(pre_authentication_encoding(IN_TOTO, payload)))
 
     def verify(self, keys: Sequence[PublicKey]) -> Statement:

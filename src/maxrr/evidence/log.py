@@ -252,6 +252,14 @@ class LogWriter:
         require_signing_key(key)
         return cls(folder, Checkpoint.read(read_checkpoint(folder), origin, [key.public, *retired]), key)
 
+    def root_with(self, entries: Iterable[bytes]) -> bytes:
+        """Return the root that the log will have with more entries."""
+        try:
+            self._subtrees.extend(map(leaf_hash, entries))
+            return self._subtrees.root(0, len(self._subtrees.rows[0]))
+        finally:
+            self._subtrees.cut(self.checkpoint.size)
+
     def append(self, entries: Iterable[bytes]) -> Checkpoint:
         """Append entries of 32 bytes: all of them, under one new checkpoint, or none.
 

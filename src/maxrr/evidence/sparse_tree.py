@@ -390,10 +390,14 @@ class View(ABC):
         """The siblings on the way to a key, and the row at its end, which may be another key's."""
         check_size("a key", key)
         siblings: list[bytes] = []
-        place, buckets = 1, 1 << self._bits
-        while place < buckets and self._several(place):
-            place = 2 * place + bit(key, len(siblings))
-            siblings.append(self._hash_at(place ^ 1))
+        place, buckets, here = 1, 1 << self._bits, self.root
+        while place < buckets:
+            sides = self._hash_at(2 * place), self._hash_at(2 * place + 1)
+            if here in sides:  # passed up from the only record below
+                break
+            side = bit(key, len(siblings))
+            place, here = 2 * place + side, sides[side]
+            siblings.append(sides[1 - side])
         while place < buckets:  # the way ends above the buckets: at the only record below, if there is one
             place = 2 * place + (self._hash_at(2 * place) == EMPTY)
         rows = rows_of(self._bucket(place - buckets))

@@ -176,17 +176,19 @@ def to_plain(value: Any) -> Any:
     >>> to_plain({"key": b"\\x0a", "shards": frozenset({2, 1})})
     {'key': '0a', 'shards': [1, 2]}
     """
-    if value is None or isinstance(value, str | int | float):  # most are
+    if isinstance(value, bytes):
+        return value.hex()
+    if value is None or isinstance(value, (str, int, float)):
         return value
+    if isinstance(value, (list, tuple)):
+        return list(map(to_plain, value))
     if is_dataclass(value):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {name: to_plain(one) for name, one in value.items()}
     if isinstance(value, frozenset):
         return sorted(map(to_plain, value))
-    if isinstance(value, (list, tuple)):
-        return list(map(to_plain, value))
-    return value.hex() if isinstance(value, bytes) else value
+    return value
 
 
 def json_text(value: Any) -> str:

@@ -149,9 +149,8 @@ class Recipe:
     @property
     def facts(self) -> dict[str, Any]:
         """What it says, as JSON has it: the first three, and of the others those that are not the defaults."""
-        said = {part.name: getattr(self, part.name) for part in fields(self)}
         usual = {part.name: part.default for part in fields(self)[3:]}
-        kept = {name: value for name, value in said.items() if value != usual.get(name)}
+        kept = {name: value for name, value in vars(self).items() if value != usual.get(name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
 

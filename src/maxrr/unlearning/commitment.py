@@ -140,8 +140,7 @@ class Commitment:
         self._tree: Tree | None = None
         self._state = -1  # of the tree, at which it is that of this commitment
         self._change: Change | None = None  # that makes it so
-        self._secret = b""
-        self._leaving: tuple[TreeRecord, ...] = ()
+        self._leaving: list[tuple[TreeRecord, tuple[bytes, bytes, bytes]]] = []  # with salt, key and value of each
 
     def tree(self, secret: bytes, records: Callable[[], tuple[NDArray[Any], Digests]]) -> Tree:
         """The tree of the state's records, whose ids and hashes are asked for only where it has to be built."""
@@ -159,30 +158,30 @@ class Commitment:
     ) -> "Commitment":  # fmt: skip
         """The commitment once records have left and others arrived, which may have the same ids."""
         put = dict(one.placed(secret)[1:] for one in arriving)
-        gone = {one.placed(secret)[1] for one in leaving}
         found = Commitment()
+        found._leaving = [(one, one.placed(secret)) for one in leaving]
+        gone = {key for _, (_, key, _) in found._leaving}
         found._tree, found._change = tree, tree.change(gone - put.keys(), put)
-        found.root, found._secret, found._leaving = found._change.root.hex(), secret, leaving
+        found.root = found._change.root.hex()
         return found
 
     def departures(self) -> list[Departure]:
         """The records that left by the request that led to this state, with their proofs; until it is taken over."""
         if self._change is None or self._tree is None:
             return []
-        return [departure(self._tree, self._change, self._secret, one) for one in self._leaving]
+        return [departure(self._tree, self._change, one, *placed) for one, placed in self._leaving]
 
     def settle(self) -> None:
         """Change the tree to that of this state, which is taken over, and forget who left."""
         if self._change is not None and self._tree is not None:
-            change, self._change, self._leaving, self._secret = self._change, None, (), b""
+            change, self._change, self._leaving = self._change, None, []
             if change.is_current():
                 self._tree.apply(change)
                 self._state = self._tree.state
 
 
-def departure(tree: Tree, change: Change, secret: bytes, one: TreeRecord) -> Departure:
+def departure(tree: Tree, change: Change, one: TreeRecord, salt: bytes, key: bytes, value: bytes) -> Departure:
     """One record, with proofs of the state before and of that after."""
-    salt, key, value = one.placed(secret)
     then = change.get(key)
     after = change.absence(key) if then is None else change.presence(key)
     return Departure(one.id, one.subject, salt, value, tree.presence(key), after, then)

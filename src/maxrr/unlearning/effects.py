@@ -27,10 +27,8 @@ class Effect:
         left = np.flatnonzero(records.counts_without(request.rows))
         if request.added is not None:
             left = np.union1d(left, request.added.labels)
-        return cls(
-            len(np.setdiff1d(request.rows[among], request.core_rows)), shaped, left,
-            records.twins(request.rows),
-        )  # fmt: skip
+        influential = int(np.count_nonzero(among & ~fitted.core[request.rows]))
+        return cls(influential, shaped, left, records.twins(request.rows))
 
 
 @dataclass(frozen=True, eq=False)

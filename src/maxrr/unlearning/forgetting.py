@@ -3,6 +3,7 @@
 Several requests may be one: looked up one after the other, answered by one action, each with a receipt of its own.
 """
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -19,6 +20,7 @@ from maxrr.errors import DataError, Refused
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm.certificate import FORM
+from maxrr.svm.problem import changed
 from maxrr.unlearning import transitions
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.blueprint import quietly, warn_of_flat_heads
@@ -27,10 +29,19 @@ from maxrr.unlearning.facts import Override
 from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import Plan, answered_together, make_plan
 from maxrr.unlearning.receipts import Receipt, claim_of, lasting
-from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.requests import Request, Technique, let_in, request_to_forget
 from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
-from maxrr.unlearning.tombstones import Forgotten, id_hmac, subject_hmac
+from maxrr.unlearning.tombstones import Forgotten, Tombstone, id_hmac, subject_hmac, tombstones_of
+
+
+class Answered(NamedTuple):
+    """A request with its receipt, the text of that and its SHA-256, and the tombstones of the records it forgets."""
+
+    request: Request
+    receipt: Receipt
+    text: str
+    digest: str
+    tombstones: Sequence[Tombstone]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +52,15 @@ class NextState:
     ----------
     before, after : Fitted or None, Fitted
         The present state, and the next one. There is none before the first fit.
-    answers : sequence of (Request, Receipt)
-        The requests that lead there; none for a fit.
+    answers : sequence of Answered
+        The requests that lead there, each with its receipt; none for a fit.
     source : mapping of str to str or None
         Where records come from that are fitted or added, in the caller's words.
     """
 
     before: Fitted | None
     after: Fitted
-    answers: Sequence[tuple[Request, Receipt]] = ()
+    answers: Sequence[Answered] = ()
     source: Mapping[str, str] | None = None
 
 
@@ -94,15 +105,28 @@ class Member:
     ----------
     plan : Plan
         What is said of it on its receipt.
-    records : HeldRecords
-        The records that the members before it have left.
+    tombstones : sequence of Tombstone
+        What stays of the records that it forgets.
+    people : list of str
+        HMACs of the subject ids of those whom no record is about any more, once the members before it were answered.
     ticket : mapping of str to str
         What its receipt says of the ticket that it came with.
     """
 
     plan: Plan
-    records: HeldRecords
+    tombstones: Sequence[Tombstone]
+    people: list[str]
     ticket: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan, now: Fitted, ticket: Mapping[str, str] | None = None) -> "Member":
+        """Find what a request leaves of records and people, in a state that has none of the members before it."""
+        rows, records, replaced = plan.request.rows, now.records, plan.request.added is not None
+        tombstones = tombstones_of(
+            now.key, records.ids[rows], records.hashes[rows], records.contents[rows], replaced=replaced
+        )
+        gone = [] if replaced else records.people_without(rows)
+        return cls(plan, tombstones, sorted(subject_hmac(now.key, person) for person in gone), ticket or {})
 
 
 def execute(
@@ -120,7 +144,7 @@ def execute(
     if plan.refusal:
         raise plan._refused()
     overrides = let_in(plan.request.copies, plan.request.allow_copies)
-    members = [Member(plan, before.records)]
+    members = [Member.of(plan, before)]
     (receipt,) = execute_together(before, plan, members, commit, progress, engine, source, overrides)
     return receipt
 
@@ -131,18 +155,22 @@ def execute_together(
 ) -> list[Receipt]:  # fmt: skip
     """Do what the plan of all members as one request says, and make a receipt for each of them."""
     started, request = time.perf_counter(), plan.request
+    tombstones = [stone for member in members for stone in member.tombstones]
     moves = plan.action not in (Action.erase, Action.nothing)
     with torch.inference_mode(False), quietly() if moves else nullcontext():  # extractors may be trained
-        after = transitions.carry_out(before, plan.action, request, progress, engine)
+        after = transitions.carry_out(before, plan.action, request, tombstones, progress, engine)
     warn_of_flat_heads([name for name in after.flat if name not in before.flat], stacklevel=4)
     after.blueprint.warn_of_untrained(after.untrained - before.untrained, stacklevel=4)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
-    answers = []
+    answers, digest = list[Answered](), after.receipts[-1] if after.receipts else ""
     for place, member in enumerate(members, start=1):
         group = None if len(members) == 1 else [place, len(members)]
-        receipt = make_receipt(member, before, after, group, time.perf_counter() - started)
-        answers.append((member.plan.request, receipt))
-        after = with_receipt(after, receipt)
+        number, seconds = after.requests + place, time.perf_counter() - started
+        receipt = make_receipt(member, before, after, number, digest, group, seconds)
+        text = receipt.to_json()
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        answers.append(Answered(member.plan.request, receipt, text, digest, member.tombstones))
+    after = with_receipts(after, answers)
     before.records.owe(request.rows)
     if after.layouts == before.layouts:  # or the records stand in other rows
         after.records.owe(request.rows)
@@ -150,7 +178,7 @@ def execute_together(
     # From here on the records are gone; what is left is to overwrite what they were.
     after.committed.settle()
     erase(before, after, plan)
-    return [receipt for _, receipt in answers]
+    return [each.receipt for each in answers]
 
 
 def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
@@ -170,51 +198,47 @@ def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
         former.erase()
 
 
-def with_receipt(after: Fitted, receipt: Receipt) -> Fitted:
-    """The state that has handed out one receipt more, and remembers by it whom no record is about any more."""
-    gone = dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
-    found = replace(after, receipts=(*after.receipts, receipt.digest), people=after.people.with_more(gone))
+def with_receipts(after: Fitted, answers: Sequence[Answered]) -> Fitted:
+    """Return the state that has handed out these receipts, and remembers by them whom no record is about any more."""
+    gone = dict[str, Forgotten]()
+    for each in answers:
+        last = Forgotten(each.receipt.number, each.receipt.time)
+        gone |= dict.fromkeys(each.receipt.subject_tombstones or (), last)
+    digests = (each.digest for each in answers)
+    found = changed(after, receipts=(*after.receipts, *digests), people=after.people.with_more(gone))
     return reuse(found, after, *CORE_FACTS, *MODEL_FACTS)
 
 
 def make_receipt(
-    member: Member, before: Fitted, after: Fitted, group: list[int] | None, seconds: float
+    member: Member, before: Fitted, after: Fitted, number: int, previous: str, group: list[int] | None, seconds: float
 ) -> Receipt:  # fmt: skip
-    """What was done about one request, by a change from one state to another; `after` has the receipts before it."""
+    """Say what was done about one request, by a change from one state to another."""
     plan = member.plan
     assert plan.guarantee is not None
-    request, heads = plan.request, after.certificates
-    blueprint, exact = before.blueprint, plan.guarantee.exact
-    conditions = after.conditions if exact else []
-    replaced = request.added is not None
-    id_hmacs, core_id_hmacs = (
-        sorted(id_hmac(before.key, id_, replaced=replaced).hex() for id_ in before.records.ids[rows].tolist())
-        for rows in (request.rows, request.core_rows)
-    )
-    gone = member.records.people_without(request.rows) if request.added is None else []
-    people = sorted(subject_hmac(before.key, person) for person in gone)
+    request, heads, exact = plan.request, after.certificates, plan.guarantee.exact
+    conditions, replaced = after.conditions if exact else [], request.added is not None
+    blueprint, core_ids = before.blueprint, before.records.ids[request.core_rows].tolist()
+    recipe = blueprint.recipe.facts
     return Receipt(
-        number=after.requests + 1, previous=after.receipts[-1] if after.receipts else "",
-        guarantee=plan.guarantee.value, reason=plan.reason,
-        bytes_claim=claim_of(plan.guarantee.value, heads, blueprint.recipe.facts), form=FORM,
+        number=number, previous=previous, guarantee=plan.guarantee.value, reason=plan.reason,
+        bytes_claim=claim_of(plan.guarantee.value, heads, recipe), form=FORM,
         unconditional=exact and not conditions, conditions=conditions,
         core_depended_on=before.choice.depended_on, core_details=lasting(before.choice.details),
         core_policy=request.policy, requested=plan.requested, core=plan.core,
         influential=plan.influential, free=plan.free, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
-        tombstones=id_hmacs, core_tombstones=core_id_hmacs,
+        tombstones=sorted(stone.id.hex() for stone in member.tombstones),
+        core_tombstones=sorted(id_hmac(before.key, id_, replaced=replaced).hex() for id_ in core_ids),
         earlier_tombstones=sorted(each.hex() for each in request.forgotten_before),
         records_before=before.records.count, records_after=after.records.count,
         commitment_before=before.commitment, commitment_after=after.commitment,
         model_before=before.model_commitment, model_after=after.model_commitment, heads=heads.copy(),
-        seed=blueprint.seed, recipe=blueprint.recipe.facts, C=blueprint.C,
-        environment=dict(vars(blueprint.environment)),
+        seed=blueprint.seed, recipe=recipe, C=blueprint.C, environment=dict(vars(blueprint.environment)),
         time=datetime.now(UTC).isoformat(timespec="seconds"), seconds=seconds,
-        added=plan.added if request.adds else None, subject_tombstones=people or None,
+        added=plan.added if request.adds else None, subject_tombstones=member.people or None,
         class_weights=weights_by_hmac(after.key, after.blueprint.class_weight),
         weighted_records=None if after.records.weights is None else True, losses=list(after.losses) or None,
-        group=group, ticket=member.ticket.get("ticket"), received=member.ticket.get("received"),
-        due=member.ticket.get("due"),
+        group=group, **member.ticket,
     )  # fmt: skip
 
 
@@ -263,22 +287,21 @@ def make_group(fitted: Fitted, requests: Iterable[NamedRecords], core_policy: st
             error.args = (f"request {number} of the batch: {error}",)
             raise
         refusals.append(None)
-        found.append(Member(plan, now.records, ticket))
-        now = state_without(now, plan.request, fitted.requests + len(found))
+        found.append(Member.of(plan, now, ticket))
+        now = state_without(now, found[-1], fitted.requests + len(found))
     if not found:
         return Group(None, [], refusals)
     plan = make_plan(fitted, united([member.plan.request for member in found]))
     return Group(plan, found if len(found) == 1 else joint(fitted, plan, found), refusals)
 
 
-def state_without(now: Fitted, request: Request, number: int) -> Fitted:
+def state_without(now: Fitted, member: Member, number: int) -> Fitted:
     """The state in which the next request is looked up: without the records, and with the heads that there are."""
-    moment = datetime.now(UTC).isoformat(timespec="seconds")
-    gone = [subject_hmac(now.key, person) for person in now.records.people_without(request.rows)]
-    then = transitions.without_records(now, request)
-    if gone:
-        then = replace(then, people=then.people.with_more(dict.fromkeys(gone, Forgotten(number, moment))))
-    return reuse(then, now, *MODEL_FACTS)
+    then = transitions.without_records(now, member.plan.request, member.tombstones)
+    if member.people:
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        then = changed(then, people=then.people.with_more(dict.fromkeys(member.people, Forgotten(number, moment))))
+    return reuse(then, now, *MODEL_FACTS, "token")
 
 
 def united(requests: Sequence[Request]) -> Request:
@@ -301,5 +324,5 @@ def joint(fitted: Fitted, plan: Plan, members: Sequence[Member]) -> list[Member]
         if left:  # some of these may have left with others of the group
             left = fitted.records.without(np.setdiff1d(all_rows, rows)).twins(rows)
         own = answered_together(member.plan, plan.action, len(members) - 1, left)
-        found.append(replace(member, plan=own))
+        found.append(Member(own, member.tombstones, member.people, member.ticket))
     return found

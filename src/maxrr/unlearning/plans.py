@@ -215,7 +215,7 @@ def conditions_then(
     waiting = len(fitted.waiting)
     if request.adds and request.added is not None:
         waiting += len(fitted.blueprint.core_by_rule(request.added.ids))
-    elif request.added is None:
+    elif waiting and request.added is None:
         waiting -= int(np.isin(fitted.waiting, fitted.records.ids[request.rows]).sum())
     stays = action is not Action.retrain
     left, technique, adopted = stays * fitted.left_in_extractor, stays and fitted.technique, stays and fitted.adopted

@@ -137,18 +137,19 @@ def rounded_up(value: float) -> str:
 
 @dataclass(frozen=True)
 class Loss:
-    """A newer copy of a workspace that was lost for good, and why that was accepted. Every later receipt has it.
+    """Another copy of a workspace that is gone for good, as its operator declared. Every later receipt has it.
 
     Attributes
     ----------
     time : str
-        When the loss was accepted, in UTC. The log that begins then has it in its name.
+        When that was declared, in UTC. The log that begins then has it in its name.
     reason : str
-        Why, in the words of whoever accepted it.
+        Why the other copy is gone, in the words of whoever declared it.
     log : str
-        The name of the lost copy's log.
+        The name of the other copy's log.
     entries : int
-        How many receipts the lost copy had when it was last seen.
+        How many receipts the other copy had when it was last seen. Where these are as many as were kept, it is not
+        known whether requests were lost.
     root : str
         The root of its log then; empty where that is not known, or receipts were not signed.
     kept : int
@@ -164,12 +165,14 @@ class Loss:
 
     @property
     def sentence(self) -> str:
-        """The loss in words."""
+        """The declaration in words."""
         known = plain_text.count(self.entries, "receipt") + (f" with the root {self.root}" if self.root else "")
+        others = "What was forgotten by the others may be back."
+        if self.entries <= self.kept:
+            others = "Whether it carried out other requests is not known: what they forgot may be back."
         return (
-            f"A newer copy of the workspace was lost: its log {self.log} had {known} "
-            f"when last seen, and the copy that went on {self.kept:,}. "
-            f"What was forgotten by the others may be back. This was accepted on {self.time}: {self.reason}"
+            f"Another copy of the workspace is gone: its log {self.log} had {known} when last seen, and the copy that "
+            f"went on {self.kept:,}. {others} This was declared on {self.time}: {self.reason}"
         )
 
 

@@ -19,7 +19,7 @@ from maxrr.data.labels import as_identifiers
 from maxrr.errors import NoSubjects, OtherRecords, RecordsMissing, UnknownClass
 from maxrr.once import once
 from maxrr.plain_text import first_few
-from maxrr.svm.problem import cleared
+from maxrr.svm.problem import changed, cleared
 from maxrr.unlearning.tombstones import content_hashes
 
 Ids = NDArray[Any]
@@ -65,12 +65,6 @@ class HeldRecords:
     def __post_init__(self) -> None:
         object.__setattr__(self, "indexes", Indexes(self.alive))
 
-    def _with(self, **changes: Any) -> "HeldRecords":
-        """Return the same rows with something else, which the indexes do not depend on."""
-        found = replace(self, **changes)
-        object.__setattr__(found, "indexes", self.indexes)
-        return found
-
     @classmethod
     def of(cls, dataset: Dataset, *, copy: bool = True) -> "HeldRecords":
         """A copy of the records that nobody else can change, and that can be erased.
@@ -96,7 +90,7 @@ class HeldRecords:
         """Whether subject ids are texts; None where there are none."""
         return None if self.subjects is None else self.subjects.dtype.kind == "U"
 
-    @property
+    @once
     def count(self) -> int:
         """How many records are there."""
         return int(np.count_nonzero(self.alive))
@@ -212,13 +206,13 @@ class HeldRecords:
 
     def without(self, rows: Ints) -> "HeldRecords":
         """Return the records without some rows. `erase` overwrites these in both, once the result is taken over."""
-        lighter = self._with(alive=cleared(self.alive, rows))
+        lighter = changed(self, alive=cleared(self.alive, rows))
         lighter.__dict__["counts"] = self.counts_without(rows)
         return lighter
 
     def without_inputs(self) -> "HeldRecords":
         """Return the records without their raw inputs, as a disk holds them."""
-        bare = self._with(inputs=None)
+        bare = changed(self, inputs=None)
         for name in {"_living_order", "counts", "present", "content_hash"} & self.__dict__.keys():
             bare.__dict__[name] = self.__dict__[name]  # found already, and the same
         return bare
@@ -226,7 +220,7 @@ class HeldRecords:
     def without_names(self, gone: Ints) -> "HeldRecords":
         """Return the records without the names of classes that have none left: they may be those of people."""
         names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]
-        return self._with(class_names=tuple(names))
+        return changed(self, class_names=tuple(names))
 
     def with_added(self, more: "HeldRecords") -> "HeldRecords":
         """Return the records with more of them, which get the rows after the last."""
@@ -254,14 +248,14 @@ class HeldRecords:
             )
         retained = self.numbered_alike(dataset.select(self.ids[order]))
         if retained.content_hash() != self.content_hash:
-            changed = int((retained.record_hashes() != self.hashes[order]).any(axis=1).sum())
+            differing = int((retained.record_hashes() != self.hashes[order]).any(axis=1).sum())
             raise OtherRecords(
-                f"{changed:,} of the {len(order):,} records of the model differ from those in this data: "
+                f"{differing:,} of the {len(order):,} records of the model differ from those in this data: "
                 "bring them as they were fitted, and replaced ones as they are now"
             )
         inputs = np.zeros((len(self.ids), *self.shape), self.dtype)
         inputs[order] = retained.inputs
-        return self._with(inputs=inputs)
+        return changed(self, inputs=inputs)
 
     def numbered_alike(self, dataset: Dataset) -> Dataset:
         """Number the classes of records as these have them, whichever order those stood in; refuse other classes."""

@@ -204,17 +204,14 @@ KINDS = ("core", "influential", "free")
 
 def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
     """Which rows hold records of a kind; None for all."""
-    influential = np.zeros(len(fitted.core), dtype=bool)
-    influential[fitted.heads.support_] = True
-    kinds = {
-        None: fitted.records.alive,
-        "core": fitted.core,
-        "influential": ~fitted.core & influential,
-        "free": ~(fitted.core | influential),
-    }
-    if kind not in kinds:
+    if kind not in (None, *KINDS):
         raise ValueError(f"records are {', '.join(KINDS)}, not {kind!r:.40}")
-    return kinds[kind] & fitted.records.alive
+    alive = fitted.records.alive
+    if kind in (None, "core"):
+        return alive if kind is None else fitted.core & alive
+    others, influential = ~fitted.core & alive, np.zeros(len(alive), dtype=bool)
+    influential[fitted.heads.support_] = True
+    return others & influential if kind == "influential" else others & ~influential
 
 
 def forgotten_people(fitted: Fitted, subjects: Sequence[int | str]) -> Bools:

@@ -30,7 +30,7 @@ class HandedReceipt:
     envelope: Envelope | None = None
 
     @classmethod
-    def sign(cls, receipt: Receipt, key: SigningKey) -> Self:
+    def sign(cls, receipt: Receipt, key: SigningKey, text: str | None = None) -> Self:
         """Sign a receipt.
 
         Parameters
@@ -39,13 +39,15 @@ class HandedReceipt:
             What was done.
         key : SigningKey
             Who says so.
+        text : str, optional
+            The receipt's text (`Receipt.to_json`), where that was made already.
 
         Returns
         -------
         HandedReceipt
             The receipt in its envelope.
         """
-        return cls(receipt, Envelope.sign(receipt_statement(receipt), key))
+        return cls(receipt, Envelope.sign(receipt_statement(receipt), key, text.encode() if text else None))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

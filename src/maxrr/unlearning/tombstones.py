@@ -54,7 +54,7 @@ class Layered(Mapping[K, V]):
         return iter({**self._older, **self._recent})
 
     def __len__(self) -> int:
-        return len({**self._older, **self._recent})
+        return len(self._older) + sum(key not in self._older for key in self._recent)
 
 
 class Tombstone(NamedTuple):
@@ -122,15 +122,17 @@ def ticket_hmac(key: bytes, ticket: str) -> str:
 class Tombstones(Set[Tombstone]):
     """The forgotten records of a model, by the HMACs of their ids: one that was replaced several times has several."""
 
-    __slots__ = ("_by_id",)
+    __slots__ = ("_by_id", "_count")
 
     def __init__(self, given: Iterable[Tombstone] = (), before: "Tombstones | None" = None) -> None:
         self._by_id: Layered[bytes, tuple[Tombstone, ...]] = Layered() if before is None else before._by_id
+        self._count = 0 if before is None else before._count
         new: dict[bytes, tuple[Tombstone, ...]] = {}
         for stone in given:
             known = new.get(stone.id) or self.of(stone.id)
             if stone not in known:
                 new[stone.id] = (*known, stone)
+                self._count += 1
         self._by_id = self._by_id.with_more(new)
 
     def with_more(self, more: Iterable[Tombstone]) -> "Tombstones":
@@ -160,7 +162,7 @@ class Tombstones(Set[Tombstone]):
             yield from stones
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_id.values()))
+        return self._count
 
 
 class OnReceipt(NamedTuple):

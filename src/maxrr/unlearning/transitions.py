@@ -1,7 +1,7 @@
 """What a model becomes by an action: each function returns the next state, and changes nothing of the present one."""
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,22 +15,24 @@ from maxrr.nets.networks import parts_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
+from maxrr.svm.problem import changed
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.commitment import Commitment, TreeRecord
 from maxrr.unlearning.records import HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
 from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
-from maxrr.unlearning.tombstones import id_hmac, tombstones_of
+from maxrr.unlearning.tombstones import Tombstone, id_hmac
 
 
 def carry_out(
-    before: Fitted, action: Action, request: Request, progress: Progress | None, engine: EngineLike = None
+    before: Fitted, action: Action, request: Request, tombstones: Sequence[Tombstone], progress: Progress | None,
+    engine: EngineLike = None,
 ) -> Fitted:  # fmt: skip
-    """The model after an action. What it holds of the records that leave is not erased yet.
+    """The model after an action. What it holds of the records that leave, and become tombstones, is not erased yet.
 
     What it costs to forget records that shape nothing does not grow with the records.
     """
-    then = without_records(before, request)
+    then = without_records(before, request, tombstones)
     if action is Action.nothing:
         return reuse(then, before, *MODEL_FACTS)
     if request.added is not None:
@@ -49,7 +51,7 @@ def carry_out(
         then = replace(then, heads=heads)
     else:
         then = replace(then, heads=before.heads._without(request.rows))
-    then = replace(then, committed=commitment_after(before, request))
+    then = changed(then, committed=commitment_after(before, request))
     if not len(request.core_rows) and not action.fits_anew and request.added is None:
         reuse(then, before, *CORE_FACTS)
     if request.added is None and then.heads._has_heads_of(before.heads):
@@ -77,17 +79,16 @@ def tree_records(
     )
 
 
-def without_records(now: Fitted, request: Request) -> Fitted:
+def without_records(now: Fitted, request: Request, tombstones: Sequence[Tombstone]) -> Fitted:
     """The state without the requested records, which become tombstones. Extractor, heads and commitment stay."""
     rows, before = request.rows, now.records
     leaving = before.ids[rows]
     replaced = request.added is not None
-    forgotten = tombstones_of(now.key, leaving, before.hashes[rows], before.contents[rows], replaced=replaced)
-    leaves_the_queue = not replaced and np.isin(leaving, now.waiting).any()
-    then = replace(
+    leaves_the_queue = len(now.waiting) and not replaced and np.isin(leaving, now.waiting).any()
+    then = changed(
         now,
         records=before.without(rows),
-        tombstones=now.tombstones.with_more(forgotten),
+        tombstones=now.tombstones.with_more(tombstones),
         waiting=np.setdiff1d(now.waiting, leaving) if leaves_the_queue else now.waiting,
     )
     if not len(request.core_rows):

@@ -31,7 +31,6 @@ from maxrr.evidence.log import LOG, write_log
 from maxrr.files import flush_folder, overwrite, write_atomically
 from maxrr.plain_text import count
 from maxrr.unlearning.actions import REFUSE, Action, Guarantee
-from maxrr.unlearning.commitment import class_hmac
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Loss
 from maxrr.unlearning.requests import request_to_forget
@@ -47,8 +46,8 @@ from maxrr.workspace.seen import MOMENT
 from maxrr.workspace.store import NO_ROWS, NewAnswer, Store
 
 REST_LOST = (
-    "if its end is lost for good, accept_loss=REASON (--accept-loss REASON) forgets what can be read there, and goes "
-    "on without the rest"
+    "if its end is gone for good, gone=REASON (--gone REASON) forgets what can be read there, and goes on without the "
+    "rest"
 )
 UNKNOWN = b"?" * 32  # of a record that never was here: nobody can tell its hashes
 
@@ -102,16 +101,6 @@ class Later:
     history: History
     exports: Sequence[str]
 
-    def check_classes(self, fitted: Fitted) -> None:
-        """Refuse receipts of another workspace, which name classes under another key."""
-        own = {class_hmac(fitted.key, name) for name in fitted.records.class_names}
-        for handed in self.receipts:
-            if own.isdisjoint(head.class_hmac for head in handed.receipt.heads):
-                raise OtherWorkspace(
-                    f"receipt {handed.receipt.number} names no class of this workspace under its key: it is another "
-                    "workspace's, or all classes are others since a later fit. Nothing was changed"
-                )
-
     def ids_here(self, fitted: Fitted) -> NDArray[Any]:
         """The records here that were forgotten or replaced by these requests."""
         named = {each for handed in self.receipts for each in handed.receipt.tombstones}
@@ -145,6 +134,12 @@ class Later:
         return after, answers
 
 
+def check_reason(reason: str | None) -> None:
+    """Refuse to declare a copy gone without a reason."""
+    if reason is not None and not reason.strip():
+        raise WorkspaceError("the reason is empty: say why the other copy is gone. Nothing was changed")
+
+
 def said_so(plan: Plan, later: Later) -> Plan:
     """Say in the reason of a plan why it is made."""
     first, last = (later.receipts[place].receipt.number for place in (0, -1))
@@ -152,20 +147,33 @@ def said_so(plan: Plan, later: Later) -> Plan:
     return replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")
 
 
-def without_newer(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Plan]:
-    """The state that goes on without a newer copy, and a plan that does nothing else, for the receipt that says so."""
+def without_original(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Plan]:
+    """Return the state that goes on without another copy, and a plan that does nothing, for the receipt that says so.
+
+    Where this machine has seen no other state than this one, nothing is declared lost, and the log goes on.
+    """
+    if store.is_latest_seen():
+        words = f"a backup takes the place of the original ({reason}): this machine has seen no request after it"
+        return fitted, plan_of_nothing(fitted, words)
+    return with_loss(store, fitted, reason)
+
+
+def with_loss(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Plan]:
+    """Return the state that names the log of a copy that is gone, and a plan that does nothing, for its receipt."""
     lost, now = max(store.latest_seen, store.now), datetime.now(UTC).replace(tzinfo=None)
     if lost.last_loss:  # the clock may be wrong, and another log began then
         now = max(now, datetime.strptime(lost.last_loss, MOMENT) + timedelta(microseconds=1))
     seen = max(lost.receipts, fitted.requests)
     log = origin_of(store.token, lost.last_loss)
     loss = Loss(now.strftime(MOMENT), reason, log, seen, lost.root, fitted.requests)
+    words = "another copy of the workspace is gone: the model stays as it is, and another log begins"
+    return replace(fitted, losses=(*fitted.losses, loss)), plan_of_nothing(fitted, words)
+
+
+def plan_of_nothing(fitted: Fitted, reason: str) -> Plan:
+    """Plan to leave the model as it is."""
     plan = make_plan(fitted, request_to_forget(fitted, fitted.records.ids[:0], None, REFUSE))
-    plan = replace(
-        plan, action=Action.nothing, guarantee=Guarantee.untouched,
-        reason="a newer copy of the workspace was lost: the model stays as it is, and another log begins",
-    )  # fmt: skip
-    return replace(fitted, losses=(*fitted.losses, loss)), plan
+    return replace(plan, action=Action.nothing, guarantee=Guarantee.untouched, reason=reason)
 
 
 def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whole: bool = True) -> Later:
@@ -188,9 +196,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whol
                 f"receipt {number} in {newer} is not the one that is here: this copy or that one went on by itself, so "
                 "that neither is the newer one. Nothing was changed"
             )
-    if store.backup and len(its) == len(own):  # nothing happened since it was made
-        return Later([], [], history, exports)
-    if len(its) <= len(own):
+    if len(its) < len(own) + (not store.backup):  # a backup may be of the last state
         why = "nothing more of it can be read" if history.torn else "it is not newer"
         raise WorkspaceError(
             f"{newer} has {count(len(its), 'receipt')}, and there {'is' if len(own) == 1 else 'are'} "

@@ -234,10 +234,18 @@ class Folder:
 
     @property
     def now(self) -> Seen:
-        """How far the workspace has come, with the root of its log where all receipts are in it."""
-        root, last = "" if self.log is None else self.log.checkpoint.root.hex(), self.root.last
-        digest = self.answers[-1].digest if self.answers else ""
-        return Seen(last.last_loss, last.requests, last.state, root, digest)
+        """How far the workspace has come."""
+        last, digest = self.root.last, self.answers[-1].digest if self.answers else ""
+        return Seen(last.last_loss, last.requests, last.state, last=digest)
+
+    def keep_seen(self, then: Seen) -> None:
+        """Remember how far the workspace has come, with the root of its log once that has all receipts."""
+        now = self.now
+        if self.log is not None:
+            root = self.log.root_with(each.logged for each in self.answers[self.log.checkpoint.size :])
+            now = replace(now, root=root.hex())
+        seen.keep(self.token, now, then)
+        self.latest_seen = max(self.latest_seen, now)
 
     @property
     def backup(self) -> str:
@@ -250,26 +258,41 @@ class Folder:
         return is_later(self.folder, self.token, self.history.length)
 
     def look_back(self) -> None:
-        """Say if the workspace once was further than this, and remember how far it is."""
+        """Say if the workspace once was further than this, and remember how far it is; not of a backup.
+
+        How far a backup had come is no sign of how far the workspace has.
+        """
         seen.warn_if_older(self.folder, self.now, self.latest_seen, self.backup)
-        with suppress(WorkspaceError), seen.only_copy_at_work(self.token, wait=0.0):  # or somebody knows more soon
-            seen.keep(self.token, self.now)
-            self.latest_seen = max(self.latest_seen, self.now)
+        if self.backup:
+            return
+        with suppress(WorkspaceError), seen.only_copy_at_work(self.token, wait=0.0) as then:  # or somebody knows more
+            self.keep_seen(then)
 
     def check_newest(self) -> None:
         """Refuse an older copy."""
         if said := self.said_older():
             raise OlderCopy(f"{said}. Nothing was changed")
 
-    def said_older(self) -> str:
-        """Say what this copy lacks where it is known to be an older one; empty otherwise."""
-        then, now = max(self.latest_seen, seen.latest(self.token)), self.now
+    def said_older(self, then: Seen | None = None) -> str:
+        """Say what this copy lacks where it is known to be an older one; empty otherwise.
+
+        `then` is the latest that was seen, where it was looked up already.
+        """
+        then, now = max(self.latest_seen, seen.latest(self.token) if then is None else then), self.now
         if not self.read_only:
             self.latest_seen = then
         elif self.is_later():  # who has gone on here has left us behind, no more
             last = frames_in(self.history.path)[-1]
             now = Seen(last.last_loss, last.requests)
         return seen.said_older(self.folder, now, then, self.backup)
+
+    def is_latest_seen(self) -> bool:
+        """Whether this machine has seen the workspace come just as far as this copy.
+
+        Where receipts are signed, only what was signed here counts: another machine may have gone on.
+        """
+        then = seen.latest(self.token)
+        return self.now.is_as_far_as(then) and bool(then.root or not self.root.files.keys)
 
     # Clearing up
 
@@ -373,12 +396,12 @@ class Folder:
         from maxrr.workspace import receipt_log
 
         log, self.log = self.log, None  # an append that fails leaves it in doubt
-        with seen.only_copy_at_work(self.token):
-            if self.said_older():
+        with seen.only_copy_at_work(self.token) as then:
+            if self.said_older(then):
                 return
-            seen.keep(self.token, replace(self.now, root=""))
+            self.keep_seen(then)
             self.log = receipt_log.bring_up_to(self.folder, self.root, self.signing, log, self.answers)
-            seen.keep(self.token, self.now)
+            self.keep_seen(then)
 
     # What is noted beside the state
 

@@ -16,6 +16,7 @@ from maxrr.nets.naming import as_recorded
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import MaxRR
+from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.codec import network_facts, network_named
 from maxrr.unlearning.facts import Sources
 from maxrr.unlearning.forgetting import NextState
@@ -152,10 +153,7 @@ class FolderKeeper:
         """What the requests of a change add to the history."""
         assert change.before is not None
         departures = {each.id: each for each in change.after.departures()}
-        return [
-            NewAnswer.of(change.before, change.after, request, receipt, departures, self.store.signing)
-            for request, receipt in change.answers
-        ]
+        return [NewAnswer.of(change.before, each, departures, self.store.signing) for each in change.answers]
 
     def note_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
         """Note that a copy of the model, or of an earlier state of it, is made; returns the id of the export.
@@ -232,7 +230,14 @@ class FolderKeeper:
 
     def use(self, fitted: Fitted) -> None:
         """Make this the present state: the parameters that it was fitted with, and last, by one assignment, itself."""
-        made, recipe = fitted.blueprint, fitted.blueprint.recipe
+        present = vars(self.model).get("_state")
+        if present is None or present.blueprint is not fitted.blueprint:
+            self.use_parameters(fitted.blueprint)
+        self.model._state = fitted
+
+    def use_parameters(self, made: Blueprint) -> None:
+        """Give the model the parameters that a state was fitted with."""
+        recipe = made.recipe
         plain = isinstance(recipe, Recipe) and recipe == Recipe(recipe.epochs, recipe.batch_size, recipe.lr)
         how = recipe.facts if plain else {"train": getattr(recipe, "function", None) or recipe}
         parameters = MaxRR(
@@ -243,7 +248,6 @@ class FolderKeeper:
         free = ("engine", "verbose")  # which change nothing about the model
         self.parameters = {name: value for name, value in vars(parameters).items() if name not in free}
         self.model.__dict__.update(vars(parameters))
-        self.model._state = fitted
 
     def close(self) -> None:
         """Give up the folder, and all that is known of the records."""

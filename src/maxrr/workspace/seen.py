@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -47,6 +47,12 @@ class Seen:
         is_older = (self.last_loss, self.receipts) < (then.last_loss, then.receipts)
         return max(1, then.receipts - self.receipts) if is_older or self.is_fork_of(then) else 0
 
+    def is_as_far_as(self, then: "Seen") -> bool:
+        """Whether nothing was done since, nor anything else: neither a request nor a fit."""
+        return (self.state, self.last_loss, self.receipts, self.last) == (
+            then.state, then.last_loss, then.receipts, then.last,
+        )  # fmt: skip
+
     def is_fork_of(self, then: "Seen") -> bool:
         """Whether this is a fork: as many receipts as were seen, and another last one."""
         as_far = (self.last_loss, self.receipts) == (then.last_loss, then.receipts)
@@ -71,29 +77,33 @@ def latest(token: str) -> Seen:
 
 
 @contextmanager
-def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[None]:
-    """Keep out whoever works in another copy of the workspace, where that can be done: one at a time goes on."""
+def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[Seen]:
+    """Keep out whoever works in another copy of the workspace, where that can be done: one at a time goes on.
+
+    Yields the latest that was seen of it.
+    """
     with ExitStack() as held:
         try:
-            place().mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = Lock(place() / f"{token}.lock", wait=wait)  # for as long as it has a name
+            folder = place()
+            if not folder.is_dir():
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = Lock(folder / f"{token}.lock", wait=wait)  # for as long as it has a name
             held.callback(lock.release)
         except BlockingIOError:
             raise InUse("another copy of this workspace is at work: try again. Nothing was changed") from None
         except (OSError, RuntimeError):  # as in `keep`
             pass
-        yield
+        yield latest(token)
 
 
-def keep(token: str, now: Seen) -> None:
+def keep(token: str, now: Seen, then: Seen) -> None:
     """Remember that this was seen, if nothing later was, nor a fork. Not flushed: a power cut may cost it.
 
-    For those inside `only_copy_at_work`.
+    For those inside `only_copy_at_work`, which says what was seen by `then`.
     """
-    then = latest(token)
     if now > then and not now.is_fork_of(then):
         with suppress(OSError, RuntimeError):  # no room, no permission, no home
-            write_atomically(place() / f"{token}.json", json.dumps(asdict(now)).encode(), private=True, flush=False)
+            write_atomically(place() / f"{token}.json", json.dumps(vars(now)).encode(), private=True, flush=False)
 
 
 def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
@@ -123,7 +133,7 @@ def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
             "since then. If this is the one that was given up, it cannot catch up; one from before can "
             "(Workspace.catch_up)"
         )
-    return f"{folder} {said}; if the other copy is lost, accept_loss (--accept-loss REASON) goes on without it"
+    return f"{folder} {said}; if the other copy is gone, declare_gone (maxrr catch-up --gone REASON) goes on without it"
 
 
 def warn_if_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> None:

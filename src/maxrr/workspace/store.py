@@ -8,7 +8,7 @@ a part that did not change is not written again.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,8 @@ from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning.codec import facts_of, secrets_of, words_of
 from maxrr.unlearning.commitment import Departure
 from maxrr.unlearning.facts import Facts, NetworkFacts, Sources, Words
-from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import Fitted, rows_of_kind
+from maxrr.unlearning.forgetting import Answered
+from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import codec, seen, states
 from maxrr.workspace.codec import Ints, Table
@@ -35,6 +34,7 @@ from maxrr.workspace.history import Frame, History
 from maxrr.workspace.names import EXTRACTOR, HEADS, ROWS, SECRETS, history_name, name_of
 from maxrr.workspace.rows import Rows
 from maxrr.workspace.sealing import seal_proofs
+from maxrr.workspace.seen import Seen
 from maxrr.workspace.states import Counts, Files
 
 NO_ROWS = np.zeros(0, np.int64)
@@ -58,17 +58,17 @@ class NewAnswer:
 
     @classmethod
     def of(
-        cls, before: Fitted, after: Fitted, request: Request, receipt: Receipt,
-        departures: Mapping[int | str, Departure], key: SigningKey | None,
+        cls, before: Fitted, answer: Answered, departures: Mapping[int | str, Departure], key: SigningKey | None
     ) -> "NewAnswer":  # fmt: skip
         """What a request has done to a state, before its records are overwritten there. Others may have left, too."""
-        own = [departures[id_] for id_ in before.records.ids[request.rows].tolist()]
-        known = after.tombstones
-        tombstones = [known.of(bytes.fromhex(id_hmac))[-1] for id_hmac in receipt.tombstones]
-        handed = HandedReceipt(receipt) if key is None else HandedReceipt.sign(receipt, key)
+        rows, receipt, logged, content = answer.request.rows, answer.receipt, answer.digest, answer.text.encode()
+        if key is not None:
+            handed = HandedReceipt.sign(receipt, key, answer.text)
+            logged, content = handed.sha256, handed.to_bytes()
         people = dict.fromkeys(receipt.subject_tombstones or (), (receipt.number, receipt.time))
-        digest, proofs = after.receipts[receipt.number - 1], seal_proofs(before.secret, receipt.number, own)
-        return cls(request.rows, digest, handed.sha256, tombstones, people, handed.to_bytes(), proofs)
+        own = [departures[id_] for id_ in before.records.ids[rows].tolist()]
+        proofs = seal_proofs(before.secret, receipt.number, own)
+        return cls(rows, answer.digest, logged, sorted(answer.tombstones), people, content, proofs)
 
 
 def parts_of_frame(
@@ -90,9 +90,10 @@ def parts_of_frame(
 
 def counts_of(fitted: Fitted) -> Counts:
     """The records of a model by kind."""
-    core, influential = (int(rows_of_kind(fitted, kind).sum()) for kind in ("core", "influential"))
+    alive, support = fitted.records.alive, fitted.heads.support_
     return Counts(
-        fitted.records.count, core, influential, len(fitted.waiting), len(fitted.tombstones),
+        fitted.records.count, int(np.count_nonzero(fitted.core & alive)),
+        int(np.count_nonzero(alive[support] & ~fitted.core[support])), len(fitted.waiting), len(fitted.tombstones),
         len(fitted.people), tuple(fitted.codes.tolist()),
     )  # fmt: skip
 
@@ -137,10 +138,10 @@ class Store(Folder):
         """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
         if not self.is_finished:  # whatever was promised is done before more is
             self.finish()
-        with seen.only_copy_at_work(self.token):
-            self.check_goes_on(fitted)
+        with seen.only_copy_at_work(self.token) as then:
+            self.check_goes_on(fitted, then)
             self.append(fitted, answers, network, sources)
-            seen.keep(self.token, replace(self.now, root=""))  # it is not in the log yet
+            self.keep_seen(then)
         self.kept = fitted
 
     def append(
@@ -178,9 +179,9 @@ class Store(Folder):
             self.facts, self.words = said
         self.answers.extend(frame.answered())
 
-    def check_goes_on(self, fitted: Fitted) -> None:
+    def check_goes_on(self, fitted: Fitted, then: Seen) -> None:
         """Refuse a state that does not go on from the latest that was seen: another copy may have been faster."""
-        then, last_loss = seen.latest(self.token), loss_of(fitted)
+        last_loss = loss_of(fitted)
         goes_on = then.last_loss < last_loss and then <= self.latest_seen  # or the accepted loss is another one
         if then.last_loss == last_loss and then.receipts <= len(fitted.receipts):
             goes_on = not then.last or fitted.receipts[then.receipts - 1] == then.last

@@ -29,7 +29,7 @@ from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import Layered, on_receipt, subject_hmac, ticket_hmac
 from maxrr.workspace import codec, names
 from maxrr.workspace.batches import Batch
-from maxrr.workspace.copies import backup, later_receipts, said_so, without_newer
+from maxrr.workspace.copies import backup, check_reason, later_receipts, said_so, with_loss, without_original
 from maxrr.workspace.dossiers import dossier_of
 from maxrr.workspace.exports import Export
 from maxrr.workspace.keeper import FolderKeeper, Records
@@ -317,7 +317,7 @@ class Workspace:
 
     def catch_up(
         self, newer: str | Path, *, keys: Sequence[PublicKey] = (), core_policy: str | Technique = REFUSE,
-        accept_loss: str | None = None, progress: Progress | None = None,
+        gone: str | None = None, progress: Progress | None = None,
     ) -> Receipt | None:  # fmt: skip
         """Forget what a newer copy of this workspace has forgotten: for one that was restored from a backup.
 
@@ -334,9 +334,9 @@ class Workspace:
         keys : sequence of maxrr.evidence.PublicKey
             Keys that receipts may be signed with beside those that this copy knows and the one that it was opened with:
             others that came later.
-        accept_loss : str, optional
-            Why the end of the newer copy is lost for good, if it is. The receipts are then taken as far as they can be
-            read, and the loss of the others is accepted, as by `accept_loss`.
+        gone : str, optional
+            Why the end of the newer copy is gone for good, if it is. The receipts are then taken as far as they can be
+            read, and the others are declared gone, as by `declare_gone`; not where the copy turns out to be whole.
         core_policy, progress
             As in `MaxRR.unlearn`.
 
@@ -348,25 +348,31 @@ class Workspace:
         Raises
         ------
         maxrr.errors.WorkspaceError
-            It is not a newer copy of this workspace, or its receipts do not hold. Nothing was changed.
+            It is not a newer copy of this workspace, its receipts do not hold, or the reason is empty. Nothing was
+            changed.
         maxrr.errors.Refused
             As in `MaxRR.unlearn`.
         """
         keeper, model = self._keeper, self.model
         with model._changing(newest=False):
-            fitted = model._fitted
-            later = later_receipts(keeper.store, Path(newer), keys, whole=accept_loss is None)
-            later.check_classes(fitted)
+            fitted, is_lost = model._fitted, False
+            check_reason(gone)
+            try:
+                later = later_receipts(keeper.store, Path(newer), keys)
+            except WorkspaceError:
+                if gone is None:
+                    raise
+                later, is_lost = later_receipts(keeper.store, Path(newer), keys, whole=False), True
             for note in later.exports:  # of which some are there where a catching up was refused afterwards
                 keeper.store.note(export=note)
                 keeper.store.root.exports.append(note)
             adopted, before = later.adopted(fitted)
             ids = later.ids_here(fitted)
-            if not len(ids) and accept_loss is None:
+            if gone is not None and (is_lost or keeper.store.latest_seen.receipts > adopted.requests):
+                adopted, plan = with_loss(keeper.store, adopted, gone)
+            elif not len(ids):
                 keeper.commit_state(adopted, before)
                 return None
-            if accept_loss is not None:
-                adopted, plan = without_newer(keeper.store, adopted, accept_loss)
             if len(ids):
                 plan = said_so(make_plan(adopted, request_to_forget(adopted, ids, None, core_policy)), later)
             ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
@@ -376,22 +382,24 @@ class Workspace:
 
             return execute(ready, plan, commit, progress)
 
-    def accept_loss(self, reason: str) -> Receipt:
-        """Go on with an older copy, because the newer one is lost for good.
+    def declare_gone(self, reason: str) -> Receipt:
+        """Go on with a backup or an older copy, because the other copy is gone for good.
 
-        Nothing is done to the model, and what the lost requests have forgotten may be back: use `catch_up` wherever
-        receipts of the newer copy are left. Another log begins, with the receipts that are here and one more, which
-        names the lost log; and so does every later receipt. The lost copy is refused from now on, if it turns up again.
+        Nothing is done to the model, and what later requests have forgotten may be back: use `catch_up` wherever
+        receipts of the other copy are left. Where this machine carried out the requests, and has seen none after those
+        that are here, nothing was lost as far as is known, and the log goes on. Otherwise another log begins, with the
+        receipts that are here and one more, which names the former log and what is known of it; and so does every later
+        receipt. The other copy is refused from now on, if it turns up again with other receipts.
 
         Parameters
         ----------
         reason : str
-            How the newer copy was lost, for those who read the receipts.
+            Why the other copy is gone, for those who read the receipts.
 
         Returns
         -------
         Receipt
-            What was lost, in its `losses`.
+            What was declared; its `losses` have what is known of the former log, where another one begins.
 
         Raises
         ------
@@ -399,9 +407,10 @@ class Workspace:
             The workspace is not known to be an older copy, or the reason is empty. Nothing was changed.
         """
         with self.model._changing(newest=False):
-            if not (reason.strip() and self._store.said_older()):
-                raise WorkspaceError(f"{self.folder} is not known to be an older copy, or the reason is empty")
-            return execute(*without_newer(self._store, self._fitted, reason), self._keeper.commit)
+            check_reason(reason)
+            if not self._store.said_older():
+                raise WorkspaceError(f"{self.folder} is not known to be an older copy. Nothing was changed")
+            return execute(*without_original(self._store, self._fitted, reason), self._keeper.commit)
 
     def dossier(
         self, number: int, *, subject: int | str | None = None, ids: Sequence[int | str] | None = None
@@ -584,7 +593,7 @@ class Workspace:
         """Make a consistent copy of the folder, while requests are carried out here or by another process.
 
         The copy knows that it is one: whoever opens it is told, and it takes no requests before it has caught up with
-        this workspace (`catch_up`), or the loss of this one was accepted (`accept_loss`).
+        this workspace (`catch_up`), or this one was declared gone (`declare_gone`).
 
         Parameters
         ----------
