@@ -68,7 +68,7 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
     said("docs/concepts.md", "no raw records and no code")
     with Workspace.open(folder, network=make) as workspace:
         workspace.model.bundle().save(tmp_path / "b")
-        secret = workspace._fitted.secret
+        secret = workspace.model._fitted.secret
     said("docs/concepts.md", "and not the secret, which could tell who was forgotten")
     assert secret not in (tmp_path / "b").read_bytes()
     assert secret.hex().encode() not in (tmp_path / "b").read_bytes()
@@ -81,7 +81,7 @@ def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
 def test_rows_name_nobody_by_their_neighbours(folder: Path) -> None:
     said("docs/specifications/workspace.md", "in an order that only the key knows")
     with Workspace.open(folder) as workspace:
-        ids = workspace._fitted.records.ids
+        ids = workspace.model._fitted.records.ids
     held = ids[ids > 0]
     assert sorted(held.tolist()) != held.tolist()
 

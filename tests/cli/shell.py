@@ -73,7 +73,7 @@ def copy_and_unlearn(fitted: Path, place: Path, *requests: tuple[object, ...]) -
 def kinds(folder: Path) -> dict[str, list[Any]]:
     """The ids of the records that are there, by kind."""
     with Workspace.open(folder, read_only=True) as workspace:
-        fitted = workspace._fitted
+        fitted = workspace.model._fitted
         ids, alive, core = fitted.records.ids, fitted.records.alive, fitted.core
         influential = np.isin(np.arange(len(ids)), fitted.heads.support_) & ~core
         return {

@@ -180,7 +180,7 @@ def test_what_does_not_fit(shell: Shell, visits: Path, tmp_path: Path, lines: li
 
 def test_somebody_forgotten_is_known_and_on_the_receipt(shell: Shell, visits: Path) -> None:
     with Workspace.open(visits, read_only=True) as workspace:
-        fitted = workspace._fitted
+        fitted = workspace.model._fitted
         person = str(fitted.records.subjects[0])
     shell("unlearn", visits, "--subject", person, "--policy", "keep-extractor", "--yes")
     receipt = receipt_file(visits, 1)

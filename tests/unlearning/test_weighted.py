@@ -155,7 +155,7 @@ def test_weights_in_the_shell(tmp_path):
     shell(*fit, "ill=5", "--out", tmp_path / "ws")
     with Workspace.open(tmp_path / "ws") as workspace:
         assert workspace.model.class_weight == {"ill": 5.0}
-        assert set(workspace._fitted.records.weights.tolist()) == {1.0, 2.0, 3.0}
+        assert set(workspace.model._fitted.records.weights.tolist()) == {1.0, 2.0, 3.0}
     assert "NAME=NUMBER" in shell(*fit, "ill", "--out", tmp_path / "other", code=2).err
 
 

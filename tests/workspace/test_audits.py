@@ -42,13 +42,13 @@ def kept(sides, tmp_path):
 def aside_in(folder):
     """What the files say, for somebody who comes anew."""
     with Workspace.open(folder, read_only=True) as opened:
-        return opened._fitted.set_aside
+        return opened.model._fitted.set_aside
 
 
 def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
     training, test = sides
-    aside = kept._fitted.set_aside
-    assert aside == set_aside_of(kept._fitted.key, test) == aside_in(kept.folder)
+    aside = kept.model._fitted.set_aside
+    assert aside == set_aside_of(kept.model._fitted.key, test) == aside_in(kept.folder)
     core, _, free = kinds(kept.model)
     kept.model.unlearn(free[:1])
     assert aside_in(kept.folder) == aside
@@ -58,7 +58,7 @@ def test_what_is_set_aside_comes_back_from_the_files(kept, sides):
     assert given(kept, training).model._apart()._fitted.set_aside == aside
     training = training.without([*free[:1], *core[:1]])
     kept.model.fit(training, test=test.select(test.ids[:4]))
-    assert aside_in(kept.folder) == set_aside_of(kept._fitted.key, test.select(test.ids[:4]))
+    assert aside_in(kept.folder) == set_aside_of(kept.model._fitted.key, test.select(test.ids[:4]))
     kept.model.fit(training)
     assert aside_in(kept.folder) is None
 

@@ -190,7 +190,7 @@ def test_of_a_newer_copy_whose_end_is_lost_the_rest_is_forgotten(copies, key, cu
         receipt = workspace.catch_up(newer, core_policy="keep-extractor", gone="the disk is broken")
         assert receipt.number == len(readable) + 1 > here + 1
         assert (receipt.losses[-1].kept, receipt.losses[-1].reason) == (len(readable), "the disk is broken")
-        fitted = workspace._fitted
+        fitted = workspace.model._fitted
         assert not any(id_hmac(fitted.key, id_).hex() in named for id_ in workspace.model.ids_of().tolist())
         assert workspace.model.unlearn(kinds(workspace.model)[2][:1]).number == receipt.number + 1
     if key is not None:

@@ -35,7 +35,7 @@ def test_an_untouched_request_costs_the_same_however_many_records(tmp_path, monk
         (rows,) = workspace.folder.glob("rows-*.bin")
         before, inode = contents(workspace.folder), rows.stat().st_ino
         gone = free[[3, 5, 6]]
-        places = workspace._fitted.records.rows(gone).tolist()
+        places = workspace.model._fitted.records.rows(gone).tolist()
         assert workspace.model.unlearn(gone, core_policy="keep-extractor").guarantee == "exact-untouched"
         after = contents(workspace.folder)
     assert len(fsyncs) == FSYNCS
@@ -87,7 +87,7 @@ def test_an_extractor_of_any_size_costs_a_request_nothing(workspace, monkeypatch
 
     _, _, free = groups = kinds(workspace.model)
     workspace.model.unlearn(free[-1:])
-    monkeypatch.setattr(type(workspace._fitted.extractor), "state_dict", never)
+    monkeypatch.setattr(type(workspace.model._fitted.extractor), "state_dict", never)
     if kind == 2:
         monkeypatch.setattr("maxrr.workspace.codec.heads_bytes", never)
         monkeypatch.setattr("maxrr.workspace.store.facts_of", never)

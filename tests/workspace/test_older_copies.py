@@ -260,7 +260,7 @@ def test_a_receipt_that_keeps_silent_about_a_loss_is_found(copies, key, tmp_path
     folder, _, gone = copies
     accepted(folder, key)
     with Workspace.open(folder, signing_key=key) as workspace:
-        object.__setattr__(workspace._fitted, "losses", ())
+        object.__setattr__(workspace.model._fitted, "losses", ())
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
             patch.setattr("maxrr.workspace.store.facts_of", facts_with_losses(workspace._store.facts.losses))

@@ -89,7 +89,7 @@ def test_whom_a_receipt_names(workspace, records):
 
 
 def test_a_replacement_is_planned_as_it_is_done(workspace):
-    one = workspace._fitted.records.ids[0].item()
+    one = workspace.model._fitted.records.ids[0].item()
     plan = workspace.model.plan(one, inputs=NEW, core_policy="keep-extractor")
     assert workspace.model.replace(one, NEW, core_policy="keep-extractor").guarantee == plan.guarantee
     assert workspace.model.plan("nobody", inputs=NEW).refusal.startswith("no record has id 'nobody'")

@@ -183,7 +183,7 @@ def test_a_forked_process_predicts_and_changes_nothing(folder, records):
             head = workspace.model.heads_.coef_.tobytes()
             return said, head, workspace.status().records, workspace.model.plan(free[:1]).requested
 
-        with workspace._lock:  # as another thread may at that moment
+        with workspace.model._lock:  # as another thread may at that moment
             found = forked(work)
         assert found == ([True] * 3, workspace.model.heads_.coef_.tobytes(), len(records), 1)
         workspace.model.unlearn(free[:1])

@@ -85,7 +85,7 @@ def test_each_ticket_is_answered_once(template, tmp_path, records, key):
 def test_who_is_not_here_gets_an_answer(folder, key):
     with Workspace.open(folder, signing_key=key) as workspace:
         (ticket,) = asked(workspace, [("T-9", {"subjects": [-5]})])
-        fitted = workspace._fitted
+        fitted = workspace.model._fitted
         requests = workspace.status().requests
     statement = (
         Statement.from_bytes(ticket.answer) if key is None else Envelope.from_bytes(ticket.answer).verify([KEY.public])

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,19 +111,21 @@ class Departure:
     after_value: bytes | None
 
 
-@dataclass(frozen=True)
-class TreeRecord:
-    """A record that leaves or arrives: its id, whom it is about, and its hash."""
+class TreeRecord(NamedTuple):
+    """A record that leaves or arrives: its id, whom it is about, its salt, and its key and value in the tree."""
 
     id: int | str
     subject: int | str | None
-    record_hash: bytes
+    salt: bytes
+    key: bytes
+    value: bytes
 
-    def placed(self, secret: bytes) -> tuple[bytes, bytes, bytes]:
-        """The record's salt, and its key and value in the tree."""
-        name = identifier_bytes(self.id)
+    @classmethod
+    def of(cls, secret: bytes, id_: int | str, subject: int | str | None, record_hash: bytes) -> "TreeRecord":
+        """Find where a record stands in the tree."""
+        name = identifier_bytes(id_)
         salt = salt_of(secret, name)
-        return salt, key_of(salt, name), value_of(salt, self.record_hash)
+        return cls(id_, subject, salt, key_of(salt, name), value_of(salt, record_hash))
 
 
 class Commitment:
@@ -140,7 +142,7 @@ class Commitment:
         self._tree: Tree | None = None
         self._state = -1  # of the tree, at which it is that of this commitment
         self._change: Change | None = None  # that makes it so
-        self._leaving: list[tuple[TreeRecord, tuple[bytes, bytes, bytes]]] = []  # with salt, key and value of each
+        self._leaving: Sequence[TreeRecord] = ()
 
     def tree(self, secret: bytes, records: Callable[[], tuple[NDArray[Any], Digests]]) -> Tree:
         """The tree of the state's records, whose ids and hashes are asked for only where it has to be built."""
@@ -154,37 +156,35 @@ class Commitment:
         return self._tree
 
     def after(
-        self, tree: Tree, secret: bytes, leaving: tuple[TreeRecord, ...], arriving: Iterable[TreeRecord]
+        self, tree: Tree, leaving: Sequence[TreeRecord], arriving: Iterable[TreeRecord]
     ) -> "Commitment":  # fmt: skip
         """The commitment once records have left and others arrived, which may have the same ids."""
-        put = dict(one.placed(secret)[1:] for one in arriving)
-        found = Commitment()
-        found._leaving = [(one, one.placed(secret)) for one in leaving]
-        gone = {key for _, (_, key, _) in found._leaving}
-        found._tree, found._change = tree, tree.change(gone - put.keys(), put)
-        found.root = found._change.root.hex()
+        put = {one.key: one.value for one in arriving}
+        change = tree.change({one.key for one in leaving} - put.keys(), put)
+        found = Commitment(change.root.hex())
+        found._tree, found._change, found._leaving = tree, change, leaving
         return found
 
     def departures(self) -> list[Departure]:
         """The records that left by the request that led to this state, with their proofs; until it is taken over."""
         if self._change is None or self._tree is None:
             return []
-        return [departure(self._tree, self._change, one, *placed) for one, placed in self._leaving]
+        return [departure(self._tree, self._change, one) for one in self._leaving]
 
     def settle(self) -> None:
         """Change the tree to that of this state, which is taken over, and forget who left."""
         if self._change is not None and self._tree is not None:
-            change, self._change, self._leaving = self._change, None, []
+            change, self._change, self._leaving = self._change, None, ()
             if change.is_current():
                 self._tree.apply(change)
                 self._state = self._tree.state
 
 
-def departure(tree: Tree, change: Change, one: TreeRecord, salt: bytes, key: bytes, value: bytes) -> Departure:
+def departure(tree: Tree, change: Change, one: TreeRecord) -> Departure:
     """One record, with proofs of the state before and of that after."""
-    then = change.get(key)
-    after = change.absence(key) if then is None else change.presence(key)
-    return Departure(one.id, one.subject, salt, value, tree.presence(key), after, then)
+    then = change.get(one.key)
+    after = change.absence(one.key) if then is None else change.presence(one.key)
+    return Departure(one.id, one.subject, one.salt, one.value, tree.presence(one.key), after, then)
 
 
 def salts_of(secret: bytes, ids: NDArray[Any]) -> Digests:

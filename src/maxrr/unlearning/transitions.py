@@ -63,20 +63,18 @@ def commitment_after(now: Fitted, request: Request) -> Commitment:
     """The commitment without the records that leave, and with those that arrive."""
     records, rows, added = now.records, request.rows, request.added
     whose = None if records.subjects is None else records.subjects[rows]
-    leaving = tree_records(records.ids[rows], whose, records.hashes[rows])
-    arriving = () if added is None else tree_records(added.ids, added.subjects, added.record_hashes())
-    return now.committed.after(now.tree(), now.secret, leaving, arriving)
+    leaving = tree_records(now.secret, records.ids[rows], whose, records.hashes[rows])
+    arriving = [] if added is None else tree_records(now.secret, added.ids, added.subjects, added.record_hashes())
+    return now.committed.after(now.tree(), leaving, arriving)
 
 
 def tree_records(
-    ids: NDArray[Any], subjects: NDArray[Any] | None, hashes: NDArray[np.uint8]
-) -> tuple[TreeRecord, ...]:  # fmt: skip
-    """Records as a commitment knows them."""
+    secret: bytes, ids: NDArray[Any], subjects: NDArray[Any] | None, hashes: NDArray[np.uint8]
+) -> list[TreeRecord]:  # fmt: skip
+    """Find where records stand in a tree."""
     whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
-    return tuple(
-        TreeRecord(id_, subject, digest.tobytes())
-        for id_, subject, digest in zip(ids.tolist(), whose, hashes, strict=True)
-    )
+    found = zip(ids.tolist(), whose, hashes, strict=True)
+    return [TreeRecord.of(secret, id_, subject, digest.tobytes()) for id_, subject, digest in found]
 
 
 def without_records(now: Fitted, request: Request, tombstones: Sequence[Tombstone]) -> Fitted:

@@ -31,6 +31,7 @@ from maxrr.evidence.log import LOG, write_log
 from maxrr.files import flush_folder, overwrite, write_atomically
 from maxrr.plain_text import count
 from maxrr.unlearning.actions import REFUSE, Action, Guarantee
+from maxrr.unlearning.commitment import class_hmac
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Loss
 from maxrr.unlearning.requests import request_to_forget
@@ -100,6 +101,16 @@ class Later:
     answers: Sequence[Answer]
     history: History
     exports: Sequence[str]
+
+    def check_classes(self, fitted: Fitted) -> None:
+        """Refuse receipts of another workspace, which name classes under another key."""
+        own = {class_hmac(fitted.key, name) for name in fitted.records.class_names}
+        for handed in self.receipts:
+            if own.isdisjoint(head.class_hmac for head in handed.receipt.heads):
+                raise OtherWorkspace(
+                    f"receipt {handed.receipt.number} names no class of this workspace under its key: it is another "
+                    "workspace's, or all classes are others since a later fit. Nothing was changed"
+                )
 
     def ids_here(self, fitted: Fitted) -> NDArray[Any]:
         """The records here that were forgotten or replaced by these requests."""

@@ -15,6 +15,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -456,10 +457,7 @@ def note_audit(path: Path, key: bytes, receipt: str, folder: Folder | None = Non
     """
     said, noted = {"receipt": receipt, "time": datetime.now(UTC).isoformat()}, 0
     try:
-        if folder is not None and folder.is_locked:
-            folder.note(audit=said)
-        else:
-            note_apart(path, key, audit=said)
+        (partial(note_apart, path, key) if folder is None else folder.note)(audit=said)
         noted = 1
     except (OSError, WorkspaceError) as error:
         warnings.warn(f"later audits will not know of this one, which could not be noted: {error}", stacklevel=2)

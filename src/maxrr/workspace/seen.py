@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -49,9 +49,7 @@ class Seen:
 
     def is_as_far_as(self, then: "Seen") -> bool:
         """Whether nothing was done since, nor anything else: neither a request nor a fit."""
-        return (self.state, self.last_loss, self.receipts, self.last) == (
-            then.state, then.last_loss, then.receipts, then.last,
-        )  # fmt: skip
+        return replace(self, root="") == replace(then, root="")
 
     def is_fork_of(self, then: "Seen") -> bool:
         """Whether this is a fork: as many receipts as were seen, and another last one."""

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -252,7 +251,7 @@ class Workspace:
             The workspace was opened to work in it, so that it has the last state; it was closed; the folder holds
             another workspace now; or a file is not as it was written.
         """
-        with self._lock:
+        with self.model._lock:
             keeper, store = self._keeper, self._store
             if not store.read_only:
                 raise WorkspaceError(f"{store.folder} is open to work in it, and so has the last state already")
@@ -268,7 +267,7 @@ class Workspace:
 
     def close(self) -> None:
         """Let others work in the folder. This workspace cannot be used any more; open it again."""
-        with self._lock:
+        with self.model._lock:
             self._keeper.close()
 
     def __enter__(self) -> Self:
@@ -363,6 +362,7 @@ class Workspace:
                 if gone is None:
                     raise
                 later, is_lost = later_receipts(keeper.store, Path(newer), keys, whole=False), True
+            later.check_classes(fitted)
             for note in later.exports:  # of which some are there where a catching up was refused afterwards
                 keeper.store.note(export=note)
                 keeper.store.root.exports.append(note)
@@ -410,7 +410,7 @@ class Workspace:
             check_reason(reason)
             if not self._store.said_older():
                 raise WorkspaceError(f"{self.folder} is not known to be an older copy. Nothing was changed")
-            return execute(*without_original(self._store, self._fitted, reason), self._keeper.commit)
+            return execute(*without_original(self._store, self.model._fitted, reason), self._keeper.commit)
 
     def dossier(
         self, number: int, *, subject: int | str | None = None, ids: Sequence[int | str] | None = None
@@ -441,8 +441,8 @@ class Workspace:
         """
         if (subject is None) == (ids is None):
             raise ValueError("a dossier is about a subject or about ids: one of the two")
-        with self._lock:
-            return dossier_of(self._store, self._fitted, number, subject, ids)
+        with self.model._lock:
+            return dossier_of(self._store, self.model._fitted, number, subject, ids)
 
     # What is here
 
@@ -457,14 +457,6 @@ class Workspace:
     @property
     def _store(self) -> Store:
         return self._keeper.store
-
-    @property
-    def _fitted(self) -> Fitted:
-        return self.model._fitted
-
-    @property
-    def _lock(self) -> RLock:
-        return self.model._lock
 
     def find(
         self, *, id: int | str | None = None, subject: int | str | None = None, ticket: str | None = None
@@ -487,13 +479,13 @@ class Workspace:
         """
         if sum(given is not None for given in (id, subject, ticket)) != 1:
             raise ValueError("what is looked for is a record, by id, a person, by subject, or a ticket: one of them")
-        with self._lock:
+        with self.model._lock:
             if ticket is not None:
-                return ticket_trace(self._fitted, self.receipts(), ticket)
+                return ticket_trace(self.model._fitted, self.receipts(), ticket)
             if subject is not None:
-                return person_trace(self._fitted, self.receipts(), subject)
+                return person_trace(self.model._fitted, self.receipts(), subject)
             assert id is not None
-            return record_trace(self._fitted, self.receipts(), id)
+            return record_trace(self.model._fitted, self.receipts(), id)
 
     def check_code(self, *, training: bool = False) -> None:
         """Raise an error if code of your own is needed to embed, or to train, and was not given to `open`.
@@ -512,7 +504,7 @@ class Workspace:
         TrainingMissing
             The model was fitted with a training function of the caller's own, and it was not given to `open`.
         """
-        fitted = self._fitted
+        fitted = self.model._fitted
         extractor, recipe = fitted.extractor, fitted.blueprint.recipe
         if isinstance(extractor, codec.Unmade):
             raise NetworkMissing(extractor.maker)
@@ -547,7 +539,7 @@ class Workspace:
         maxrr.errors.NotHere
             There is no such receipt.
         """
-        with self._lock:
+        with self.model._lock:
             self._keeper.check_open()
             return HandedReceipt.from_bytes(self._store.receipt(number))
 
@@ -559,7 +551,7 @@ class Workspace:
         list of Receipt
             From the first, read from the folder (from memory where it is open for reading only).
         """
-        with self._lock:
+        with self.model._lock:
             self._keeper.check_open()
             return [handed.receipt for handed in handed_in(self._store)]
 
@@ -571,7 +563,7 @@ class Workspace:
         Status
             Counts, hashes, conditions, and what is still known of forgotten records.
         """
-        with self._lock:
+        with self.model._lock:
             self._keeper.check_open()  # after a commit that failed, this reads the state again
             return status_of(self._store)
 
@@ -585,7 +577,7 @@ class Workspace:
         list of Export
             From the first. Those that are out of date say so.
         """
-        with self._lock:
+        with self.model._lock:
             self._keeper.check_open()
             return exports_of(self._store)
 
@@ -625,7 +617,7 @@ class Workspace:
         maxrr.errors.OlderCopy
             The workspace had carried out more requests when it was last seen here.
         """
-        with self._lock:
+        with self.model._lock:
             self._store.check_newest()
 
 
