@@ -148,7 +148,9 @@ class Bookkeeping(RuleBasedStateMachine):
             if where != (MaxRR, "_commit"):
                 stack.enter_context(
                     mock.patch.object(
-                        self.model, "_commit", lambda then: (seen.append(then.after.departures()), taken(then))
+                        self.model,
+                        "_commit",
+                        lambda then: (seen.append(then.after.committed.departures()), taken(then)),
                     )
                 )
             if where is not None:

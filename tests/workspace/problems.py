@@ -201,7 +201,7 @@ def forgotten_but_here(workspace):
 
 def kinds(model):
     """Ids of core records, influential ones that are not core, and the others; as a workspace's model has them now."""
-    fitted = model._fitted
+    fitted = getattr(model, "model", model)._fitted
     influential = np.zeros(len(fitted.core), dtype=bool)
     influential[fitted.heads.support_] = True
     alive = fitted.records.alive

@@ -78,10 +78,43 @@ def test_it_goes_on_where_the_workspace_is_lost(folder, key, tmp_path, monkeypat
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
     with quietly(tmp_path / "copy", signing_key=key) as workspace:
         receipt = workspace.declare_gone("the disk is broken")
-        assert receipt.losses[-1].kept == receipt.number - 1
+        (loss,) = receipt.losses  # nobody here knows whether there were others
+        assert loss.kept == loss.entries == receipt.number - 1
         forget(workspace)
     with Workspace.open(tmp_path / "copy", signing_key=key) as workspace:
         forget(workspace)
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_where_the_workspace_was_at_work_here_only_what_was_seen_later_is_lost(folder, key, tmp_path, later):
+    """A backup of the last state goes on with the same log."""
+    with Workspace.open(folder, signing_key=key) as workspace:
+        forget(workspace)
+        backup(folder, tmp_path / "copy")
+        for _ in range(later):
+            forget(workspace)
+    shutil.rmtree(folder)
+    quietly(tmp_path / "copy", read_only=True).close()  # that it was looked at shows nothing
+    with quietly(tmp_path / "copy", signing_key=key) as workspace:
+        receipt = workspace.declare_gone("the disk is broken")
+        lost = [loss.entries - loss.kept for loss in receipt.losses or ()]
+        assert lost == ([later] if later else [])
+        forget(workspace)
+    if key is not None:
+        assert check_receipt_log(tmp_path / "copy", [key.public]).checkpoint.size == receipt.number + 1
+
+
+def test_what_another_machine_signed_is_not_known_here(folder, key, tmp_path, monkeypatch):
+    """Somebody who only looked at the workspace cannot tell that nothing came after it."""
+    if key is None:
+        return
+    with Workspace.open(folder, signing_key=key) as workspace:
+        forget(workspace)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    Workspace.open(folder, read_only=True).close()
+    backup(folder, tmp_path / "copy")
+    with quietly(tmp_path / "copy", signing_key=key) as workspace:
+        assert len(workspace.declare_gone("the disk is broken").losses) == 1
 
 
 def test_it_is_made_while_requests_are_carried_out(folder, key, tmp_path):

@@ -12,7 +12,7 @@ from maxrr.evidence.log import History
 from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import id_hmac
-from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, backup, check_receipt_log
 from maxrr.workspace.history import frames_in
 from maxrr.workspace.names import origin_of
 from tests.unlearning.problems import fresh
@@ -172,6 +172,29 @@ def test_on_another_machine_a_loss_is_accepted_at_the_first_opening(copies, key,
     with quietly(older, signing_key=key) as workspace:
         receipt = workspace.catch_up(newer, core_policy="keep-extractor", gone="the disk is broken")
         assert receipt.losses[-1].reason == "the disk is broken"
+
+
+def test_of_a_newer_copy_that_is_whole_nothing_is_declared_gone(copies, key):
+    older, newer, _ = copies
+    before = contents(older)
+    with quietly(older, signing_key=key) as workspace, pytest.raises(WorkspaceError):
+        workspace.catch_up(newer, core_policy="keep-extractor", gone=" ")
+    assert contents(older) == before
+    with quietly(older, signing_key=key) as workspace:
+        receipt = workspace.catch_up(newer, core_policy="keep-extractor", gone="the disk may be broken")
+        assert receipt.losses is None
+
+
+def test_a_backup_of_the_last_state_is_not_caught_up_with_a_torn_end(copies, key, tmp_path):
+    """What stood there may have been a request."""
+    _, newer, _ = copies
+    backup(newer, tmp_path / "backup")
+    with history_in(newer).open("ab") as file:
+        file.write(b"begun, and torn")
+    with quietly(tmp_path / "backup", signing_key=key) as workspace:
+        with pytest.raises(WorkspaceError):
+            workspace.catch_up(newer)
+        assert len(workspace.catch_up(newer, gone="the disk is broken").losses) == 1
 
 
 @pytest.mark.parametrize("cut", ["torn", "damaged"])

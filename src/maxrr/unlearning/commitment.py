@@ -166,7 +166,11 @@ class Commitment:
         return found
 
     def departures(self) -> list[Departure]:
-        """The records that left by the request that led to this state, with their proofs; until it is taken over."""
+        """The records that left by the request that led to this state, each with proofs for whoever it is about.
+
+        Ask before the state is taken over: then the tree goes on, and nothing of these records is kept. Empty for a
+        state that no request led to.
+        """
         if self._change is None or self._tree is None:
             return []
         return [departure(self._tree, self._change, one) for one in self._leaving]

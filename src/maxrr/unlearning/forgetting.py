@@ -34,14 +34,35 @@ from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, id_hmac, subject_hmac, tombstones_of
 
 
-class Answered(NamedTuple):
-    """A request with its receipt, the text of that and its SHA-256, and the tombstones of the records it forgets."""
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One of the requests that are answered together.
 
-    request: Request
-    receipt: Receipt
-    text: str
-    digest: str
+    Attributes
+    ----------
+    plan : Plan
+        What is said of it on its receipt.
+    tombstones : sequence of Tombstone
+        What stays of the records that it forgets.
+    people : list of str
+        HMACs of the subject ids of those whom no record is about any more, once the members before it were answered.
+    ticket : mapping of str to str
+        What its receipt says of the ticket that it came with.
+    """
+
+    plan: Plan
     tombstones: Sequence[Tombstone]
+    people: list[str]
+    ticket: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan, now: Fitted, ticket: Mapping[str, str] | None = None) -> "Member":
+        """Find what a request leaves of records and people, in a state that has none of the members before it."""
+        rows, records, replaced = plan.request.rows, now.records, plan.request.added is not None
+        leaving = records.ids[rows], records.hashes[rows], records.contents[rows]
+        tombstones = tombstones_of(now.key, *leaving, replaced=replaced)
+        gone = [] if replaced else records.people_without(rows)
+        return cls(plan, tombstones, sorted(subject_hmac(now.key, person) for person in gone), ticket or {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +73,15 @@ class NextState:
     ----------
     before, after : Fitted or None, Fitted
         The present state, and the next one. There is none before the first fit.
-    answers : sequence of Answered
-        The requests that lead there, each with its receipt; none for a fit.
+    answers : sequence of (Member, Receipt, str)
+        The requests that lead there, each with its receipt and the text of that; none for a fit.
     source : mapping of str to str or None
         Where records come from that are fitted or added, in the caller's words.
     """
 
     before: Fitted | None
     after: Fitted
-    answers: Sequence[Answered] = ()
+    answers: Sequence[tuple[Member, Receipt, str]] = ()
     source: Mapping[str, str] | None = None
 
 
@@ -97,38 +118,6 @@ class Keeper(Protocol):
         """Return a function that counts an audit of the receipt with this hash, and says how many there were before."""
 
 
-@dataclass(frozen=True, eq=False)
-class Member:
-    """One of the requests that are answered together.
-
-    Attributes
-    ----------
-    plan : Plan
-        What is said of it on its receipt.
-    tombstones : sequence of Tombstone
-        What stays of the records that it forgets.
-    people : list of str
-        HMACs of the subject ids of those whom no record is about any more, once the members before it were answered.
-    ticket : mapping of str to str
-        What its receipt says of the ticket that it came with.
-    """
-
-    plan: Plan
-    tombstones: Sequence[Tombstone]
-    people: list[str]
-    ticket: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, plan: Plan, now: Fitted, ticket: Mapping[str, str] | None = None) -> "Member":
-        """Find what a request leaves of records and people, in a state that has none of the members before it."""
-        rows, records, replaced = plan.request.rows, now.records, plan.request.added is not None
-        tombstones = tombstones_of(
-            now.key, records.ids[rows], records.hashes[rows], records.contents[rows], replaced=replaced
-        )
-        gone = [] if replaced else records.people_without(rows)
-        return cls(plan, tombstones, sorted(subject_hmac(now.key, person) for person in gone), ticket or {})
-
-
 def execute(
     before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, engine: EngineLike = None,
     source: Mapping[str, str] | None = None,
@@ -162,15 +151,15 @@ def execute_together(
     warn_of_flat_heads([name for name in after.flat if name not in before.flat], stacklevel=4)
     after.blueprint.warn_of_untrained(after.untrained - before.untrained, stacklevel=4)
     after = replace(after, overrides=after.overrides + overrides) if overrides else after
-    answers, digest = list[Answered](), after.receipts[-1] if after.receipts else ""
+    answers, digests = list[tuple[Member, Receipt, str]](), list(after.receipts[-1:])
     for place, member in enumerate(members, start=1):
         group = None if len(members) == 1 else [place, len(members)]
         number, seconds = after.requests + place, time.perf_counter() - started
-        receipt = make_receipt(member, before, after, number, digest, group, seconds)
-        text = receipt.to_json()
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        answers.append(Answered(member.plan.request, receipt, text, digest, member.tombstones))
-    after = with_receipts(after, answers)
+        receipt = make_receipt(member, before, after, number, digests[-1] if digests else "", group, seconds)
+        answers.append((member, receipt, receipt.to_json()))
+        digests.append(hashlib.sha256(answers[-1][2].encode()).hexdigest())
+    receipts = [receipt for _, receipt, _ in answers]
+    after = with_receipts(after, receipts, digests[-len(receipts) :])
     before.records.owe(request.rows)
     if after.layouts == before.layouts:  # or the records stand in other rows
         after.records.owe(request.rows)
@@ -178,7 +167,7 @@ def execute_together(
     # From here on the records are gone; what is left is to overwrite what they were.
     after.committed.settle()
     erase(before, after, plan)
-    return [each.receipt for each in answers]
+    return receipts
 
 
 def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
@@ -198,13 +187,11 @@ def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
         former.erase()
 
 
-def with_receipts(after: Fitted, answers: Sequence[Answered]) -> Fitted:
+def with_receipts(after: Fitted, receipts: Sequence[Receipt], digests: Sequence[str]) -> Fitted:
     """Return the state that has handed out these receipts, and remembers by them whom no record is about any more."""
     gone = dict[str, Forgotten]()
-    for each in answers:
-        last = Forgotten(each.receipt.number, each.receipt.time)
-        gone |= dict.fromkeys(each.receipt.subject_tombstones or (), last)
-    digests = (each.digest for each in answers)
+    for receipt in receipts:
+        gone |= dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
     found = changed(after, receipts=(*after.receipts, *digests), people=after.people.with_more(gone))
     return reuse(found, after, *CORE_FACTS, *MODEL_FACTS)
 

@@ -21,7 +21,7 @@ from maxrr.svm import PlattScaling, fit_platt
 from maxrr.svm.estimator import LinearSVM
 from maxrr.svm.heads import with_a_head
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.commitment import Commitment, Departure, ExtractorHash, class_hmac, keyed_hash
+from maxrr.unlearning.commitment import Commitment, ExtractorHash, class_hmac, keyed_hash
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.facts import Durations, Override, SetAside
 from maxrr.unlearning.receipts import HeadCertificate, Loss
@@ -125,14 +125,6 @@ class Fitted:
     def tree(self) -> Tree:
         """The sparse tree over the records of this state, which must be the model's present one."""
         return self.committed.tree(self.secret, self.records.ids_and_hashes)
-
-    def departures(self) -> list[Departure]:
-        """The records that left by the request that led here, each with proofs for whoever it is about.
-
-        For whoever takes over the state, to be asked before that is done: then the tree goes on, and nothing of these
-        records is kept. Empty for a state that no request led to.
-        """
-        return self.committed.departures()
 
     @once
     def model_commitment(self) -> str:

@@ -153,10 +153,8 @@ class Batch:
                     known.setdefault(receipt.ticket, []).append((hmacs_on(receipt), receipt))
         for each in self._tickets:
             ticket = each._asked.ticket.get("ticket")
-            if ticket is None:
-                fresh.append(each)
-                continue
-            names, answers = hmacs_of(fitted, each._asked), known.setdefault(ticket, [])
+            names = set() if ticket is None else hmacs_of(fitted, each._asked)
+            answers = [] if ticket is None else known.setdefault(ticket, [])
             before = next((answer for named, answer in answers if names <= named), None)
             if before is None:
                 fresh.append(each)

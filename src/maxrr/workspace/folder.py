@@ -27,7 +27,7 @@ from maxrr.workspace import names, seen, states
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
 from maxrr.workspace.history import Answer, Frame, History, frames_in, is_begun
 from maxrr.workspace.names import HEADS, LEARNED, LOCK, PARTS, RANKING, TEMPORARY, name_of, part_of
-from maxrr.workspace.seen import Seen
+from maxrr.workspace.seen import OlderCopyWarning, Seen
 from maxrr.workspace.states import State
 
 if TYPE_CHECKING:
@@ -256,14 +256,24 @@ class Folder:
 
     def is_later(self) -> bool:
         """Whether something was written since the present state was read. Another workspace is refused."""
-        return is_later(self.folder, self.token, self.history.length)
+        path, found = names.history_of(self.folder)
+        if found != self.token:
+            raise OtherWorkspace(
+                f"{self.folder} holds another workspace now than when it was opened: open it again to use that one"
+            )
+        return path.stat().st_size > self.history.length
 
     def look_back(self) -> None:
         """Say if the workspace once was further than this, and remember how far it is; not of a backup.
 
         How far a backup had come is no sign of how far the workspace has.
         """
-        seen.warn_if_older(self.folder, self.now, self.latest_seen, self.backup)
+        now, then = self.now, self.latest_seen
+        said = seen.said_older(self.folder, now, then, self.backup)
+        if not said and now.last_loss == then.last_loss and now.state < then.state:
+            said = f"{self.folder} is an older copy of this workspace, which was fitted again since. Fit it again"
+        if said:
+            warnings.warn(said, OlderCopyWarning, stacklevel=3)
         if self.backup:
             return
         with suppress(WorkspaceError), seen.only_copy_at_work(self.token, wait=0.0) as then:  # or somebody knows more
@@ -293,7 +303,7 @@ class Folder:
         Where receipts are signed, only what was signed here counts: another machine may have gone on.
         """
         then = seen.latest(self.token)
-        return self.now.is_as_far_as(then) and bool(then.root or not self.root.files.keys)
+        return self.now == replace(then, root="") and bool(then.root or not self.root.files.keys)
 
     # Clearing up
 
@@ -417,16 +427,6 @@ class Folder:
     def is_locked(self) -> bool:
         """Whether others are kept out."""
         return self.lock is not None and self.lock.release.alive
-
-
-def is_later(folder: Path, token: str, length: int) -> bool:
-    """Whether something was written to the history of a workspace since it had this length."""
-    path, found = names.history_of(folder)
-    if found != token:
-        raise OtherWorkspace(
-            f"{folder} holds another workspace now than when it was opened: open it again to use that one"
-        )
-    return path.stat().st_size > length
 
 
 def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> None:

@@ -98,9 +98,9 @@ class FolderKeeper:
     def raw_records(self) -> Dataset | None:
         return None if self.records is None else self.records()
 
-    def commit(self, change: NextState) -> None:
+    def commit(self, change: NextState, caught_up: Sequence[NewAnswer] = ()) -> None:
         if change.answers:
-            self.commit_state(change.after, self.answers_of(change), change.source)
+            self.commit_state(change.after, [*caught_up, *self.answers_of(change)], change.source)
             return
         state, code = self.store.state, (self.network, self.train)  # a fit may be with other code of the caller's own
         self.network, self.train = self.model.network, self.model.train if callable(self.model.train) else None
@@ -151,9 +151,8 @@ class FolderKeeper:
 
     def answers_of(self, change: NextState) -> list[NewAnswer]:
         """What the requests of a change add to the history."""
-        assert change.before is not None
-        departures = {each.id: each for each in change.after.departures()}
-        return [NewAnswer.of(change.before, each, departures, self.store.signing) for each in change.answers]
+        departures = {each.id: each for each in change.after.committed.departures()}
+        return [NewAnswer.of(change, *each, departures, self.store.signing) for each in change.answers]
 
     def note_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
         """Note that a copy of the model, or of an earlier state of it, is made; returns the id of the export.

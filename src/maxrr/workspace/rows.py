@@ -151,7 +151,14 @@ class Rows:
 
         What others erase in the file is erased in a map, too: who keeps it beside them needs a copy.
         """
-        return copied_or_mapped(folder / self.file, self.count * self.layout.size, may_map)
+        path, size = folder / self.file, self.count * self.layout.size
+        if may_map and size > LARGE and not path.is_symlink() and path.is_file() and path.stat().st_size >= size:
+            with open_regular(path) as file:
+                return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
+        content = content_of(path)
+        if len(content) < size:
+            raise damaged(path, f"it ends after {len(content):,} of {size:,} bytes")
+        return bytearray(content[:size])
 
     def check(self, folder: Path, content: bytearray | mmap.mmap) -> None:
         """Overwrite what must be zero in the content of the file, and refuse what was not written."""
@@ -161,17 +168,6 @@ class Rows:
             first, last = number * BLOCK, min((number + 1) * BLOCK, self.count)
             if self.hash_of(content[first * size : last * size]) != digest:
                 raise damaged(folder / self.file, f"rows {first:,} to {last - 1:,} are not those that were written")
-
-
-def copied_or_mapped(path: Path, size: int, may_map: bool) -> bytearray | mmap.mmap:
-    """The first bytes of a file, which can be changed here without changing the file."""
-    if may_map and size > LARGE and not path.is_symlink() and path.is_file() and path.stat().st_size >= size:
-        with open_regular(path) as file:
-            return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
-    content = content_of(path)
-    if len(content) < size:
-        raise damaged(path, f"it ends after {len(content):,} of {size:,} bytes")
-    return bytearray(content[:size])
 
 
 def clear(content: bytearray | mmap.mmap, size: int, rows: Iterable[int]) -> None:

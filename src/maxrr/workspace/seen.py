@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -47,10 +47,6 @@ class Seen:
         is_older = (self.last_loss, self.receipts) < (then.last_loss, then.receipts)
         return max(1, then.receipts - self.receipts) if is_older or self.is_fork_of(then) else 0
 
-    def is_as_far_as(self, then: "Seen") -> bool:
-        """Whether nothing was done since, nor anything else: neither a request nor a fit."""
-        return replace(self, root="") == replace(then, root="")
-
     def is_fork_of(self, then: "Seen") -> bool:
         """Whether this is a fork: as many receipts as were seen, and another last one."""
         as_far = (self.last_loss, self.receipts) == (then.last_loss, then.receipts)
@@ -82,10 +78,8 @@ def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[Seen]:
     """
     with ExitStack() as held:
         try:
-            folder = place()
-            if not folder.is_dir():
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = Lock(folder / f"{token}.lock", wait=wait)  # for as long as it has a name
+            place().mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = Lock(place() / f"{token}.lock", wait=wait)  # for as long as it has a name
             held.callback(lock.release)
         except BlockingIOError:
             raise InUse("another copy of this workspace is at work: try again. Nothing was changed") from None
@@ -132,12 +126,3 @@ def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
             "(Workspace.catch_up)"
         )
     return f"{folder} {said}; if the other copy is gone, declare_gone (maxrr catch-up --gone REASON) goes on without it"
-
-
-def warn_if_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> None:
-    """Say loudly that somebody has put back an older copy."""
-    said = said_older(folder, now, then, backup)
-    if not said and now.last_loss == then.last_loss and now.state < then.state:
-        said = f"{folder} is an older copy of this workspace, which was fitted again after it was made. Fit it again"
-    if said:
-        warnings.warn(said, OlderCopyWarning, stacklevel=4)

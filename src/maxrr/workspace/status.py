@@ -137,17 +137,13 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
     OlderCopyWarning
         Somebody has put back an older copy of the workspace.
     """
-    place = Path(folder)
-    history_of(place)
-    files = Folder(place, read_only=True, wait=wait)
-    try:
-        files.open()
-        if newest:
-            files.check_newest()
-        files.look_back()
-        return Overview(status_of(files), handed_in(files))
-    finally:
-        files.close()
+    history_of(Path(folder))
+    files = Folder(folder, read_only=True, wait=wait)
+    files.open()
+    if newest:
+        files.check_newest()
+    files.look_back()
+    return Overview(status_of(files), handed_in(files))
 
 
 def handed_in(files: Folder) -> tuple[HandedReceipt, ...]:

@@ -23,7 +23,8 @@ from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning.codec import facts_of, secrets_of, words_of
 from maxrr.unlearning.commitment import Departure
 from maxrr.unlearning.facts import Facts, NetworkFacts, Sources, Words
-from maxrr.unlearning.forgetting import Answered
+from maxrr.unlearning.forgetting import Member, NextState
+from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import codec, seen, states
@@ -58,17 +59,20 @@ class NewAnswer:
 
     @classmethod
     def of(
-        cls, before: Fitted, answer: Answered, departures: Mapping[int | str, Departure], key: SigningKey | None
+        cls, change: NextState, member: Member, receipt: Receipt, text: str,
+        departures: Mapping[int | str, Departure], key: SigningKey | None,
     ) -> "NewAnswer":  # fmt: skip
         """What a request has done to a state, before its records are overwritten there. Others may have left, too."""
-        rows, receipt, logged, content = answer.request.rows, answer.receipt, answer.digest, answer.text.encode()
+        assert change.before is not None
+        rows, digest = member.plan.request.rows, change.after.receipts[receipt.number - 1]
+        logged, content = digest, text.encode()
         if key is not None:
-            handed = HandedReceipt.sign(receipt, key, answer.text)
+            handed = HandedReceipt.sign(receipt, key, text)
             logged, content = handed.sha256, handed.to_bytes()
         people = dict.fromkeys(receipt.subject_tombstones or (), (receipt.number, receipt.time))
-        own = [departures[id_] for id_ in before.records.ids[rows].tolist()]
-        proofs = seal_proofs(before.secret, receipt.number, own)
-        return cls(rows, answer.digest, logged, sorted(answer.tombstones), people, content, proofs)
+        own = [departures[id_] for id_ in change.before.records.ids[rows].tolist()]
+        proofs = seal_proofs(change.before.secret, receipt.number, own)
+        return cls(rows, digest, logged, sorted(member.tombstones), people, content, proofs)
 
 
 def parts_of_frame(
@@ -161,9 +165,11 @@ class Store(Folder):
             rows, table, erased = self.write_rows(fitted, state)
             files = Files(self.write_parts(fitted, *said), self.keys(), rows.file, rows.layout)
             flush_folder(self.folder)  # every name, before they count
-        last_loss, logged = loss_of(fitted), self.logged
+        last_loss, logged = loss_of(fitted), 0 if before is None else before.last.logged
         if before is not None and last_loss != before.last.last_loss:  # another log begins
             self.log, logged = None, 0
+        elif self.log is not None:
+            logged = self.log.checkpoint.size
         frame = self.history.append(Frame(
             state, fitted.commitment, len(answers) + self.requests, len(table), to_plain(counts_of(fitted)), logged,
             last_loss, erased.tolist(), rows.changed(table, erased), None if files is None else asdict(files),
@@ -235,12 +241,6 @@ class Store(Folder):
         table = codec.table_of(fitted, layout)
         rows.write(self.folder, table)
         return rows, table, NO_ROWS
-
-    @property
-    def logged(self) -> int:
-        """How many receipts are in the log for sure."""
-        known = self.root.last.logged if self.has_state else 0
-        return known if self.log is None else self.log.checkpoint.size
 
 
 def loss_of(fitted: Fitted) -> str:

@@ -19,7 +19,7 @@ from maxrr.progress import Progress
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.fitting import check_parameters
-from maxrr.unlearning.forgetting import NextState, execute
+from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.records import of_kind
 from maxrr.unlearning.requests import Technique, check_policy, request_to_forget
@@ -156,9 +156,8 @@ class Workspace:
         check_parameters(model)  # before anything is written
         names.check_new(place)
         names.make_private(place)
-        read = records if callable(records) else None
         live = new_model(model)
-        keeper = FolderKeeper(Store(place, signing=signing_key), live, records=read)
+        keeper = FolderKeeper(Store(place, signing=signing_key), live, records=records if callable(records) else None)
         try:
             keeper.store.claim()
             training = records() if callable(records) else records
@@ -215,12 +214,10 @@ class Workspace:
         OlderCopyWarning
             Somebody has put back an older copy of the workspace.
         """
-        place = Path(folder)
         if signing_key is not None:
             require_signing_key(signing_key)
-        names.history_of(place)
-        signing = None if read_only else signing_key
-        store = Store(place, read_only=read_only, wait=wait, signing=signing)
+        names.history_of(Path(folder))
+        store = Store(folder, read_only=read_only, wait=wait, signing=None if read_only else signing_key)
         live = MaxRR.on_features()
         keeper = FolderKeeper(store, live, network, train, records)
         try:
@@ -376,11 +373,7 @@ class Workspace:
             if len(ids):
                 plan = said_so(make_plan(adopted, request_to_forget(adopted, ids, None, core_policy)), later)
             ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
-
-            def commit(change: NextState) -> None:
-                keeper.commit_state(change.after, [*before, *keeper.answers_of(change)])
-
-            return execute(ready, plan, commit, progress)
+            return execute(ready, plan, lambda change: keeper.commit(change, before), progress)
 
     def declare_gone(self, reason: str) -> Receipt:
         """Go on with a backup or an older copy, because the other copy is gone for good.
