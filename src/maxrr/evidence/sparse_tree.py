@@ -392,12 +392,12 @@ class View(ABC):
         siblings: list[bytes] = []
         place, buckets, here = 1, 1 << self._bits, self.root
         while place < buckets:
-            sides = self._hash_at(2 * place), self._hash_at(2 * place + 1)
-            if here in sides:  # passed up from the only record below
+            below = self._hash_at(2 * place), self._hash_at(2 * place + 1)
+            if here in below:  # passed up from the only record there
                 break
             side = bit(key, len(siblings))
-            place, here = 2 * place + side, sides[side]
-            siblings.append(sides[1 - side])
+            place, here = 2 * place + side, below[side]
+            siblings.append(below[1 - side])
         while place < buckets:  # the way ends above the buckets: at the only record below, if there is one
             place = 2 * place + (self._hash_at(2 * place) == EMPTY)
         rows = rows_of(self._bucket(place - buckets))

@@ -271,7 +271,7 @@ class Folder:
         now, then = self.now, self.latest_seen
         said = seen.said_older(self.folder, now, then, self.backup)
         if not said and now.last_loss == then.last_loss and now.state < then.state:
-            said = f"{self.folder} is an older copy of this workspace, which was fitted again since. Fit it again"
+            said = f"{self.folder} is an older copy: the workspace was fitted again after it was made. Fit it again"
         if said:
             warnings.warn(said, OlderCopyWarning, stacklevel=3)
         if self.backup:
