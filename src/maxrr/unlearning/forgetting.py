@@ -225,7 +225,8 @@ def make_receipt(
         added=plan.added if request.adds else None, subject_tombstones=member.people or None,
         class_weights=weights_by_hmac(after.key, after.blueprint.class_weight),
         weighted_records=None if after.records.weights is None else True, losses=list(after.losses) or None,
-        group=group, **member.ticket,
+        group=group, ticket=member.ticket.get("ticket"), received=member.ticket.get("received"),
+        due=member.ticket.get("due"),
     )  # fmt: skip
 
 

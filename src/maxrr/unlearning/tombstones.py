@@ -126,7 +126,7 @@ class Tombstones(Set[Tombstone]):
 
     def __init__(self, given: Iterable[Tombstone] = (), before: "Tombstones | None" = None) -> None:
         self._by_id: Layered[bytes, tuple[Tombstone, ...]] = Layered() if before is None else before._by_id
-        self._count = 0 if before is None else before._count
+        self._count: int = 0 if before is None else before._count
         new: dict[bytes, tuple[Tombstone, ...]] = {}
         for stone in given:
             known = new.get(stone.id) or self.of(stone.id)
