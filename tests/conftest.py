@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import atexit
+import functools
 import gc
 import itertools
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 from tests.cases import THOROUGH
@@ -45,16 +47,42 @@ def state_home(state_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XDG_STATE_HOME", str(next(state_homes)))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def commands_made_once() -> Iterator[None]:
+    """Make the command line of its functions once, not for each command, of which most take less time than that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
+
+
+class Turned(pytest.Dir):
+    """The folder of the tests, of which each worker collects another part first: what one compiles the others read."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        found = list(super().collect())
+        number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+        first = number * len(found) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        yield from found[first:] + found[:first]
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Dir | None:
+    if path != Path(__file__).parent or "PYTEST_XDIST_WORKER" not in os.environ:
+        return None
+    return Turned.from_parent(parent, path=path)
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: Python need not look through it again each time it looks for garbage."""
     gc.collect()
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked as long are for `make long`."""
-    late = [] if THOROUGH else [item for item in items if item.get_closest_marker("long")]
-    config.hook.pytest_deselected(items=late)
+    """Tests marked as long are for `make long`; all workers must have the tests in one order."""
+    items.sort(key=lambda item: item.path)
+    late = set() if THOROUGH else {item for item in items if item.get_closest_marker("long")}
+    config.hook.pytest_deselected(items=list(late))
     items[:] = [item for item in items if item not in late]
 
 

@@ -11,6 +11,7 @@ from maxrr.core import rank
 from maxrr.nets import LeNet5, Recipe, embed, split, train
 from maxrr.nets.inputs import as_tensor, tensors
 from tests.nets.problems import bytes_of, pictures
+from tests.small_networks import solved_here  # noqa: F401
 
 LAYOUTS = {
     "channels last": lambda array: array.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2),
@@ -48,6 +49,7 @@ def test_what_lies_row_by_row_is_not_copied():
     assert isinstance(tensors(dataset)[0], torch.Tensor)
 
 
+@pytest.mark.usefixtures("solved_here")
 def test_a_ranking_from_another_layout():
     plain = pictures(40, (1, 28, 28))
     other = replace(plain, inputs=LAYOUTS["channels last"](plain.inputs))

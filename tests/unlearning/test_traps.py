@@ -185,9 +185,9 @@ def test_the_core_is_never_printed(model):
     shown += [repr(model._state), model._repr_html_() if hasattr(model, "_repr_html_") else ""]
     receipt = model.unlearn(ids, core_policy="keep-extractor")
     shown += [receipt.to_json(), repr(receipt), str(receipt), str(model.bundle()), repr(model)]
-    known = [str(id_) for id_ in digits().ids.tolist()]
+    known = {str(id_) for id_ in digits().ids.tolist()}
     for text in shown:
-        assert not any(re.search(rf"(?<![\da-f]){id_}(?![\da-f])", text) for id_ in known)  # hashes have digits, too
+        assert not known.intersection(re.findall(r"(?<![\da-f])\d+(?![\da-f])", text))  # hashes have digits, too
 
 
 def test_the_key_is_never_shown(model):

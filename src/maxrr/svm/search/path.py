@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dger
+from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dtrtrs
 
 from maxrr.svm.arrays import Bools, Floats, Ints
@@ -32,6 +32,7 @@ from maxrr.svm.arrays import Bools, Floats, Ints
 
 DEPENDENT = 1e-9  # of a sample's length: nearer than this to the span of those on the margin, it depends on them
 CANCELLED = 1e-6  # of the square of a sample's length: where less than this is left, digits were lost
+TOGETHER = 32  # updates are added to the inverse at once: each would read and write all of it
 
 
 class MarginSystem:
@@ -46,7 +47,8 @@ class MarginSystem:
         self.all, self.size, self.count = X, size, 0
         self.places = np.full(slots, -1)
         self.X = np.zeros((slots, X.shape[1]))
-        self.inverse, self.updates = np.zeros((slots, slots), order="F"), 0
+        self.older, self.updates = np.zeros((slots, slots), order="F"), 0  # the inverse before the latest updates
+        self.vectors, self.factors = np.zeros((slots, TOGETHER), order="F"), np.zeros(TOGETHER)  # and these updates
         self.right = np.zeros((2, slots))  # what is asked of the scores, and ones
         self.solution = np.zeros((2, slots))  # right · inverse
 
@@ -71,14 +73,19 @@ class MarginSystem:
         except np.linalg.LinAlgError:
             return False
         half, self.updates = dtrtrs(factor, np.eye(count), trans=1)[0], 0
-        self.inverse[:] = 0.0
-        self.inverse[:count, :count] = half.T @ half
+        self.older[:], self.vectors[:] = 0.0, 0.0
+        self.older[:count, :count] = half.T @ half
         return not (factor.diagonal() <= DEPENDENT * np.sqrt(gram.diagonal())).any()
+
+    def times(self, vector: Floats) -> Floats:
+        """inverse · vector."""
+        found: Floats = self.older @ vector + self.vectors @ (self.factors * (vector @ self.vectors))
+        return found
 
     def ask(self, scores: Floats) -> None:
         """How much the scores of the samples, by slot, are to rise."""
         self.right[0] = scores
-        self.solution[0], self.solution[1] = np.dot(self.inverse, self.right[0]), np.dot(self.inverse, self.right[1])
+        self.solution[0], self.solution[1] = self.times(self.right[0]), self.times(self.right[1])
 
     def solve(self, tilt: float) -> tuple[Floats, float]:
         """Signed multipliers that sum up to −tilt and a shift of b, which raise the scores by as much as was asked."""
@@ -88,12 +95,16 @@ class MarginSystem:
 
     def note(self, factor: float, vector: Floats) -> None:
         """factor · vectorᵀ vector is added to the inverse."""
-        dger(factor, vector, vector, a=self.inverse, overwrite_a=1)
+        number = self.updates % TOGETHER
+        self.vectors[:, number], self.factors[number] = vector, factor
         self.updates += 1
+        if number == TOGETHER - 1:
+            dgemm(1.0, self.vectors * self.factors, self.vectors, trans_b=1, beta=1.0, c=self.older, overwrite_c=1)
+            self.vectors[:] = 0.0
 
     def drop(self, slot: int) -> None:
         """Take a sample out of its slot."""
-        column = self.inverse[:, slot].copy()
+        column = self.older[:, slot] + self.vectors @ (self.factors * self.vectors[slot])
         factor = -1.0 / column[slot]
         # The solution without what was asked of the sample, and then without the sample.
         asked = self.right[:, slot].copy()
@@ -102,18 +113,18 @@ class MarginSystem:
         self.solution[:, slot] = 0.0
         self.count -= 1
         self.note(factor, column)
-        self.inverse[slot] = self.inverse[:, slot] = 0.0
+        self.older[slot] = self.older[:, slot] = self.vectors[slot] = 0.0
 
     def toward(self, place: int) -> tuple[Floats, float]:
         """A sample as a combination of those in slots, as far as that goes, and the square of what is left of it."""
         x, filled = self.all[place], self.right[1]
         products = self.X @ x + self.size * filled
-        found = np.dot(self.inverse, products) * filled
+        found = self.times(products) * filled
         length = float(x @ x) + self.size
         beyond = length - float(found @ products)
         if beyond < CANCELLED * length:  # what is left is mostly rounding: look at it itself
             rest, missing = x - found @ self.X, 1.0 - float(found.sum())
-            found += np.dot(self.inverse, self.X @ rest + self.size * missing * filled) * filled
+            found += self.times(self.X @ rest + self.size * missing * filled) * filled
             rest, missing = x - found @ self.X, 1.0 - float(found.sum())
             beyond = float(rest @ rest) + self.size * missing**2
         return found, beyond if beyond > DEPENDENT**2 * length and not self.full else 0.0
@@ -152,9 +163,6 @@ class Race:
         lengths = self.distance[nearing] / self.speed[nearing]
         number = lengths.argmax()
         return max(-float(lengths[number]), 0.0), int(nearing[number])
-
-    def advance(self, length: float) -> None:
-        self.distance += length * self.speed
 
 
 OUTSIDE, MARGIN, INSIDE = 1.0, 0.0, -1.0  # on which side of the margin
@@ -233,15 +241,10 @@ class Path:
         """The upper bound of a multiplier now."""
         return float(self.first[place] + self.time * self.rise[place])
 
+    @np.errstate(all="ignore")  # numbers may overflow
     def follow(self, most_events: int) -> Followed | None:
         """The solution at the end, or None if that takes more events, samples are tied or numbers too far apart."""
-        with np.errstate(all="ignore"):
-            return self.lead(most_events)
-
-    def lead(self, most_events: int) -> Followed | None:
-        """Follow the path to its end, or return None. Numbers may overflow on the way."""
-        legs, pauses = 1, 0
-        possible = self.begin()
+        legs, pauses, possible = 1, 0, self.begin()
         for events in range(1, most_events + 1):
             if not (possible and self.aim()):
                 return None
@@ -257,7 +260,7 @@ class Path:
                 self.settle()
                 if not (self.look(FINE) or self.begin(FINE)):
                     return None
-                if self.solved():
+                if not (self.out_of_bounds().any() or (self.distances() < -FINE).any()):
                     return self.end()
                 # Samples that were not watched have crossed, or rounding was too much: the same again, from here.
                 legs += 1
@@ -341,10 +344,6 @@ class Path:
         found: Bools = (self.side == MARGIN) & ((self.alpha < -slack) | (self.alpha > self.last + slack))
         return found
 
-    def solved(self) -> bool:
-        """Whether this is the solution, at the end."""
-        return not (self.out_of_bounds().any() or (self.distances() < -FINE).any())
-
     def set_out_again(self) -> bool:
         """Another leg, from where this one ended, with multipliers put back to their bounds."""
         out, inside = self.out_of_bounds(), self.alpha > 0.0
@@ -386,7 +385,7 @@ class Path:
         self.w += length * self.direction[:-2]
         self.b += length * float(self.direction[-2])
         self.time += length
-        self.race.advance(length)
+        self.race.distance += length * self.race.speed
 
     def change(self, number: int) -> bool:
         """Let the sample whose distance has vanished change sides; whether the system still has a solution."""
@@ -446,18 +445,14 @@ class Path:
         lengths = np.where(np.abs(slopes) > AT_BOUND, np.maximum(lengths, 0.0), np.inf)
         slot = int(lengths.argmin())
         length, cap = float(lengths[slot]), self.cap(place)
+        change = min(cap, length) * slopes
+        self.race.distance[: 2 * self.slots] += np.concatenate([change, -change])
         if cap < length:
-            self.shift(cap * slopes)
             self.put(place, -before)
             return True
-        self.shift(length * slopes)
         self.alpha[place] += before * length
         self.leave(slot, INSIDE if slopes[slot] > 0.0 else OUTSIDE)
         return self.take(place)
-
-    def shift(self, change: Floats) -> None:
-        """Change the multipliers of the samples on the margin."""
-        self.race.distance[: 2 * self.slots] += np.concatenate([change, -change])
 
     def end(self) -> Followed:
         """What was found, with samples that weigh nothing left out."""
