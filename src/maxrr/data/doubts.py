@@ -30,9 +30,9 @@ def doubts(table: Dataset) -> list[str]:
             f"the inputs {named} look like ids: name them with --id or --subject, or leave them out with --drop"
         )
     spreads = {
-        name: float(values.std(dtype=np.float64))
+        name: 0.5 if np.isin(values, (0.0, 1.0)).all() else float(values.std(dtype=np.float64))  # a yes may be rare
         for name, values in columns
-        if values.min() < values.max() and not np.isin(values, (0.0, 1.0)).all()  # which say yes or no
+        if values.min() < values.max()
     }
     if spreads:
         wide, narrow = max(spreads, key=spreads.__getitem__), min(spreads, key=spreads.__getitem__)
