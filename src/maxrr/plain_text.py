@@ -69,9 +69,11 @@ def percent(share: float, decimals: int = 0) -> str:
 def duration(seconds: float) -> str:
     """Two digits of it, in a unit that suits.
 
-    >>> duration(0.00496), duration(0.0658), duration(1.612), duration(75.0), duration(7_530.0)
-    ('5.0 ms', '66 ms', '1.6 s', '75 s', '2.1 h')
+    >>> duration(0.0), duration(0.00496), duration(0.0658), duration(1.612), duration(75.0), duration(7_530.0)
+    ('under a millisecond', '5.0 ms', '66 ms', '1.6 s', '75 s', '2.1 h')
     """
+    if seconds < 0.00005:
+        return "under a millisecond"
     if seconds < 0.9995:
         thousandths = 1e3 * seconds
         return f"{thousandths:.1f} ms" if thousandths < 9.95 else f"{thousandths:.0f} ms"

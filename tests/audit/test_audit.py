@@ -10,7 +10,8 @@ import pytest
 from maxrr.audit import AuditReport, audit
 from maxrr.audit.attacks import ATTACKS, FEATURES, Signals
 from maxrr.audit.auditing import labels_of
-from maxrr.audit.findings import ALL, is_found
+from maxrr.audit.findings import ALL, is_found, too_few
+from maxrr.audit.shadows import with_and_without
 from maxrr.core import HashCore
 from maxrr.data import DataError
 from maxrr.unlearning import MaxRR
@@ -48,6 +49,15 @@ class Constant(MaxRR):
 
     def predict_proba(self, X):
         return np.full((len(X), CLASSES), 1 / CLASSES)
+
+
+def test_that_too_few_models_show_nothing_is_said_before_they_are_made():
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="19 are the fewest"), pytest.raises(KeyboardInterrupt):
+        audit(*asked(CORE_IDS), shadows=30, progress=stop)
+    assert [bool(too_few(with_and_without(shadows)[1])) for shadows in (30, 32)] == [True, False]
 
 
 def test_a_constant_model_gives_chance():

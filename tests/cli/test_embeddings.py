@@ -1,6 +1,7 @@
 """`maxrr fit embeddings.npy`, with a table beside it, from the file to a replayed receipt."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from maxrr import MaxRR
@@ -27,6 +28,29 @@ def test_embeddings_in_the_shell(features, tmp_path):
     assert shell("replay", *there, "--json").json["outcome"] == "identical"
     answer = shell("predict", ws, source, "--json")
     assert answer.code == 0
+
+
+def test_embeddings_in_a_table_are_those_of_a_file(tmp_path):
+    """Without a network, and from the same records the same model."""
+    rng, shell = np.random.default_rng(2), Shell()
+    topics = np.arange(120) % 2
+    vectors = (rng.normal(size=(120, 4)) + 2 * topics[:, None]).astype(np.float32)
+    about = {"id": np.arange(120), "label": topics}
+    pl.DataFrame({**about, "v": pl.Series(vectors, dtype=pl.Array(pl.Float32, 4))}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    np.save(tmp_path / "a.npy", vectors)
+    pl.DataFrame(about).write_csv(tmp_path / "a.csv")
+    shell("data", "prepare", tmp_path / "a.parquet")
+    shell("data", "prepare", tmp_path / "a.npy", "--meta", tmp_path / "a.csv")
+    found = [
+        shell("fit", tmp_path / f"a.{kind}", "--out", tmp_path / kind, "--json").json for kind in ("npy", "parquet")
+    ]
+    assert [each["core"] for each in found] == [0, 0]
+    assert found[0]["model_hash"] == found[1]["model_hash"]
+    said = shell("fit", tmp_path / "a.parquet", "--out", tmp_path / "words").out
+    trained = shell("fit", tmp_path / "a.parquet", "--core", "0.5", "--epochs", "1", "--out", tmp_path / "trained").out
+    assert ("hash:0.33" in said, "--core 0.5" in trained) == (True, True)  # what else there is, what was chosen
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ def test_what_it_says_is_what_is_there(shell: Shell, tmp_path: Path) -> None:
 def test_for_people(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "ws"
     shown = shell("fit", "digits", "--core", "200:2", *QUICK, "--out", folder).out.splitlines()
+    assert "--core 200:2" in shown.pop(0)  # that a network is trained, and on what
     assert shown[0].startswith("Fitted 1,420 records in ")
     shares = [int(share) for share in re.findall(r"(\d+) %", shown[1])]
     assert (len(shares), shares) == (10, sorted(shares))

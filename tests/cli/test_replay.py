@@ -106,6 +106,10 @@ def test_a_bundle_may_be_a_folder(
     assert str(missing) in shell("replay", missing, receipt, "--source", "digits", code=1).err
 
 
+def test_a_folder_that_is_not_there(shell: Shell, tmp_path: Path) -> None:
+    assert shell("replay", tmp_path / "nowhere", 1, code=1).error == "not-a-workspace"
+
+
 def test_a_bundle_has_no_records(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "model.bundle").touch()
     assert "--source" in shell("replay", tmp_path / "model.bundle", "receipt.json", code=2).err

@@ -104,6 +104,33 @@ def test_what_was_forgotten_before(shell: Shell, digits: Path) -> None:
     assert shell("unlearn", digits, *asked, "--json").json["already_forgotten"] == 2
 
 
+def test_the_first_receipt_is_named_again(shell: Shell, visits: Path) -> None:
+    for request in (("--ids", "v1"), ("--subject", "p3")):
+        options = (*request, "--policy", "retrain", "--yes", "--json")
+        first = shell("unlearn", visits, *options).json
+        assert "earlier_receipts" not in first
+        assert shell("unlearn", visits, *options).json["earlier_receipts"] == [first["number"]]
+        assert shell("plan", visits, *request, "--json").json["earlier_receipts"] == [first["number"]]
+        with Workspace.open(visits, read_only=True) as workspace:
+            trace = workspace.find(id="v1") if "v1" in request else workspace.find(subject="p3")
+        assert min(trace.receipts) == first["number"]
+
+
+def test_a_plan_tells_its_conditions(shell: Shell, tmp_path: Path) -> None:
+    lines = [f"{row},{'ab'[row % 2]},{1000 * (row % 5) + row % 2}" for row in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["id,label,income", *lines]))
+    shell("data", "prepare", tmp_path / "a.csv")
+    shell("fit", tmp_path / "a.csv", "--core", "full", "--epochs", 1, "--out", tmp_path / "ws")
+    with Workspace.open(tmp_path / "ws", read_only=True) as workspace:
+        plan = workspace.model.plan([1], core_policy="retrain")
+        assert workspace.status().conditions == plan.conditions
+    (condition,) = plan.conditions
+    assert condition in str(plan)
+    assert condition in shell("plan", tmp_path / "ws", "--ids", 1, "--policy", "retrain").out
+    receipt = shell("unlearn", tmp_path / "ws", "--ids", 1, "--policy", "retrain", "--yes", "--json").json
+    assert (receipt["conditions"], receipt["unconditional"]) == ([condition], False)
+
+
 def test_what_an_earlier_request_left_is_asked_for_by_its_receipt(shell: Shell, visits: Path) -> None:
     shell("unlearn", visits, "--ids", "v1", "--policy", "keep-extractor", "--yes")
     upgrade = ("--receipt", 1, "--policy", "retrain")

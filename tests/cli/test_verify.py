@@ -11,7 +11,7 @@ import pytest
 
 from maxrr.evidence import Dossier, Envelope, PublicKeys
 from maxrr.evidence.dossiers import CLAIMS
-from maxrr.evidence.envelopes import Statement, Subject
+from maxrr.evidence.envelopes import NOTHING_TYPE, Statement, Subject
 from maxrr.report.dossier import dossier_page
 from maxrr.workspace import Workspace
 from tests.cli.shell import Shell
@@ -123,6 +123,19 @@ def test_what_is_no_dossier_ends_with_1(shell: Shell, tmp_path: Path, key: Path,
     (tmp_path / "odd").write_bytes(content)
     ended = shell("verify", tmp_path / "odd", "--key", key, code=1)
     assert ended.err.startswith(f"Error: {tmp_path / 'odd'}: ")
+
+
+@pytest.mark.parametrize("said", [{"subjects": 5}, {"ids": "anna"}, {"subjects": {"a": 1}}])
+def test_an_answer_that_was_made_up(shell: Shell, tmp_path: Path, said: dict[str, object]) -> None:
+    answer = Statement((Subject("model", "0" * 64),), NOTHING_TYPE, said)
+    (tmp_path / "answer.json").write_bytes(answer.to_bytes())
+    assert shell("verify", tmp_path / "answer.json", code=1).error == "unreadable-file"
+
+
+def test_what_is_not_signed_cannot_be_verified(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "model.bundle").write_bytes(b"\x10\0\xff")
+    ended = shell("verify", tmp_path / "model.bundle", code=1)
+    assert (ended.error, "maxrr replay" in ended.err) == ("unreadable-file", True)
 
 
 def test_keys(shell: Shell, tmp_path: Path, page: Path, key: Path) -> None:

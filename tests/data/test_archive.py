@@ -110,7 +110,7 @@ NAN = np.where(X == 9, np.nan, X)
 BAD = {
     "objects": (SIDES | {"y_train": np.array([None] * 14)}, "Object arrays"),
     "no labels": (without("y_test"), "lacks y_test"),
-    "no arrays": ({}, "lacks x_test; lacks x_train; .*It must hold X and y, or x_train"),
+    "no arrays": ({}, "lacks X and y"),
     "a misspelt array": (SIDES | {"subject_train": Y[:14]}, "has subject_train, which means nothing here"),
     "ids of one side": (SIDES | {"ids_train": np.arange(14)}, "has ids for one side of train and test only"),
     "too few labels": (SIDES | {"y_train": Y[:13]}, r"y_train has shape \(13,\), but x_train has 14 records"),

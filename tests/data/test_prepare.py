@@ -1,10 +1,13 @@
 """How a source is read is drafted, written beside it, and followed."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
 
 from maxrr.data import Categories, DataError, Encoding, Number, load, prepare
+from maxrr.data.doubts import doubts
 from maxrr.data.reading import Reading, reading_of
 
 ROWS = range(60)
@@ -28,13 +31,13 @@ def test_a_table_is_drafted_written_and_followed(tmp_path):
     assert found.encoding == Encoding(
         {
             "income": Number(width=10_000.0),
-            "born": Number(fill=0.0, indicator=True, width=10_000.0, days_since="2000-01-01"),
+            "born": Number(fill=0.0, width=10_000.0, days_since="2000-01-01"),
             "town": Categories(["Bonn", "Ulm"], other=True, missing=True),
         }
     )
     records, _ = load(tmp_path / "people.csv", whole=True)
     assert len(records) == len(ROWS)
-    assert records.columns[:3] == ("income", "born", "born is missing")
+    assert records.columns[:2] == ("income", "born")
     born = records.select(["r30"]).inputs[0, 1]
     assert born == pytest.approx((np.datetime64("1950-05-01") - np.datetime64("2000-01-01")).astype(int) / 1e4)
     assert "Rom" not in file.read_text()  # whom one category is about, it does not say
@@ -59,6 +62,102 @@ def test_types_of_their_own_are_drafted_alike(tmp_path):
     assert records.columns[-3:] == ("vector[0]", "vector[1]", "vector[2]")
 
 
+def written(path, **columns):
+    """A table of 60 records about 30 people, with more columns."""
+    usual = {"id": [*ROWS], "subject": [row // 2 for row in ROWS], "label": ["ab"[row % 2] for row in ROWS]}
+    pl.DataFrame(usual | columns).write_csv(path)
+    return path
+
+
+def test_what_few_people_have_in_common_is_not_written_down(tmp_path):
+    path = written(
+        tmp_path / "a.csv",
+        town=["Thule" if row < 18 else "Bonn" for row in ROWS],  # of 9 people
+        share=[1.0 if row else 1e9 for row in ROWS],
+        rare=[None if row == 5 else 0.5 for row in ROWS],
+        often=[None if row % 2 else 0.5 for row in ROWS],
+    )
+    text, found = prepare(path).read_text(), reading_of(path)
+    assert "Thule" not in text
+    assert found.encoding == Encoding(
+        {
+            "town": Categories(["Bonn"], other=True, missing=True),
+            "rare": Number(fill=0.0),
+            "often": Number(fill=0.0, indicator=True),
+        }
+    )
+    assert found.drafted == ("town", "often")
+    assert load(path)[0].drafted == {"categories": 1, "gaps": 1}
+
+
+def test_constants_of_ones_own_are_not_drafted(tmp_path):
+    path = written(tmp_path / "a.csv", income=[1000.0 * row for row in ROWS])
+    file = prepare(path)
+    assert load(path)[0].drafted == {"scale": 1}
+    assert load(path, encoding=Encoding({"income": Number(width=5e4)}))[0].drafted == {}
+    file.write_text(file.read_text().replace('drafted = ["income"]', "drafted = []"))
+    assert load(path)[0].drafted == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "rule", "first"),
+    [
+        ([f"{row % 28 + 1:02}.05.2024" for row in ROWS], {"date_format": "%d.%m.%Y"}, "2024-05-01"),
+        ([f"{row % 28 + 1:02}/05/2024" for row in ROWS], {"date_format": "%d/%m/%Y"}, "2024-05-01"),
+        ([f"05/{row % 28 + 1:02}/2024" for row in ROWS], {"date_format": "%m/%d/%Y"}, "2024-05-01"),
+        ([f"{row % 7},{row % 10}" for row in ROWS], {"decimal_comma": True}, 0.0),
+    ],
+)
+def test_dates_and_decimals_of_other_countries_are_read(tmp_path, values, rule, first):
+    path = written(tmp_path / "a.csv", x=values)
+    prepare(path)
+    found = reading_of(path).encoding.rules["x"]
+    assert {name: getattr(found, name) for name in rule} == rule
+    if isinstance(first, str):
+        first = (np.datetime64(first) - np.datetime64("2000-01-01")).astype(int)
+    (value,) = load(path, whole=True)[0].select([0]).inputs[0]
+    assert value == pytest.approx((first - found.mean) / found.width)
+
+
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        (["31.12.2021" if row == 17 else f"2024-05-{row % 28 + 1:02}" for row in ROWS], [19]),
+        ([f"{row % 28 + 1:02}.05.2024" if row % 3 else "2024-05-01" for row in ROWS], [2, 5, 8]),
+        (["3.14" if row == 4 else f"{row % 7},5" for row in ROWS], [6]),
+        ([f"{row % 12 + 1:02}/05/2024" for row in ROWS], []),  # or the fifth day of months
+        ([f"{row + 1},500" for row in ROWS], []),  # or thousands
+    ],
+)
+def test_what_is_written_in_two_ways_is_a_problem(tmp_path, values, rows):
+    path = written(tmp_path / "a.csv", odd=values, other=["?" if row == 9 else str(row) for row in ROWS])
+    with pytest.raises(DataError) as caught:
+        prepare(path)
+    assert re.findall(r"line (\d+)", str(caught.value)) == [*map(str, rows), "11"]  # with the other column's
+    assert not (tmp_path / "a.csv.toml").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"date_format": "%d.%m.%Y"}, {"days_since": "2000-01-01", "date_format": "%d.%m."},
+        {"decimal_comma": True, "length": 2}, {"decimal_comma": True, "days_since": "2000-01-01"},
+    ],
+)  # fmt: skip
+def test_how_values_are_written_must_make_sense(wrong):
+    with pytest.raises(DataError):
+        Number(**wrong)
+
+
+def test_a_draft_needs_no_other_scale(tmp_path):
+    path = written(
+        tmp_path / "a.csv", year=[2000 + row % 20 for row in ROWS], day=[f"2024-05-{row % 28 + 1:02}" for row in ROWS],
+        income=[1e5 * (row % 7) for row in ROWS], town=["Ulm" if row % 2 else "Bonn" for row in ROWS],
+    )  # fmt: skip
+    prepare(path)
+    assert doubts(load(path, whole=True)[0]) == []
+
+
 def test_all_problems_are_listed_at_once_and_nothing_is_written(tmp_path):
     lines = [f"{row},{'' if row == 3 else 'ab'[row % 2]},{'unknown' if row == 5 else row}" for row in ROWS]
     (tmp_path / "table.csv").write_text("\n".join(["id,kind,age", *lines]))
@@ -77,6 +176,7 @@ def test_what_names_its_records_needs_little(tmp_path):
     (tmp_path / "meta.csv").write_text("id,label\n" + "".join(f"{row},{row % 2}\n" for row in range(20)))
     prepare(tmp_path / "x.npy", meta=tmp_path / "meta.csv")
     assert reading_of(tmp_path / "x.npy").meta == "meta.csv"  # wherever both may move
+    assert (tmp_path / "x.npy.toml").read_text().count("#") == 1  # nothing is said of columns
     assert sum(map(len, load(tmp_path / "x.npy"))) == 20
     with pytest.raises(DataError, match="no file"):
         prepare("digits")

@@ -1,5 +1,6 @@
 """What a receipt may claim of networks that were not trained here, and of what is not exact."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch import nn
 
 from maxrr.core import Frozen, HashCore
 from maxrr.nets import MLP
-from maxrr.unlearning import replay
+from maxrr.unlearning import Bundle, replay
 from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.receipts import in_words
 from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
@@ -60,6 +61,25 @@ def test_a_network_that_is_drawn_and_trained_here_has_no_condition():
     model = table_model()
     receipt = model.unlearn(core_of(model)[:1], core_policy="retrain")
     assert (receipt.unconditional, receipt.conditions) == (True, [])
+
+
+def test_an_encoding_that_was_drafted_from_the_records_is_a_condition(here, tmp_path):
+    drafted = replace(table(), drafted={"categories": 2, "scale": 1})
+    model = fresh(CORE, table(), MLP(5, 3, hidden=(12,))).fit(drafted)
+    ids = core_of(model)[:1]
+    plan = model.plan(ids, core_policy="retrain")
+    receipt = model.unlearn(ids, core_policy="retrain")
+    (condition,) = receipt.conditions
+    assert plan.conditions == [condition]
+    assert (receipt.guarantee, receipt.unconditional) == ("exact-retrain", False)
+    assert [int(number) for number in re.findall(r"\d+", condition)] == [2, 1]
+    model.bundle().save(tmp_path / "model.bundle")
+    bundle = Bundle.load(tmp_path / "model.bundle")
+    assert bundle.conditions == [condition]
+    replayed = replay(receipt, bundle, table().without(ids))
+    assert (replayed.comparison, condition in replayed.not_covered) == ("identical", True)
+    assert model.refit()._fitted.conditions == [condition]
+    assert model.fit(table().without(ids))._fitted.conditions == []
 
 
 def test_a_frozen_extractor_is_exact_on_its_owners_word():

@@ -138,6 +138,13 @@ def test_arrays_are_scored_by_names_where_fit_was_given_a_dataset(kind):
         model.score(data, names)
 
 
+@pytest.mark.parametrize("labels", [[3, 5], [True, False], ["a", "b"]])
+def test_recall_is_by_the_classes_that_predict_returns(labels):
+    X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.repeat(labels, 2)
+    model = MaxRR.on_features().fit(X, y)
+    assert model.recall(X, y) == dict.fromkeys(model.predict(X).tolist(), 1.0)
+
+
 def test_recall_is_the_score_of_each_class():
     data, model = table(), table_model()
     of_class = [data.select(data.ids[data.labels == label]) for label in range(3)]

@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ import torch
 
 from maxrr.audit.attacks import ATTACKS, FEATURES, Evidence, Floats, Labels, Signals, View
 from maxrr.audit.case import Case, make_case, working_copy
-from maxrr.audit.findings import AttackResult, AuditReport, ExposedRecord, decide, rank_p_value, rounding
+from maxrr.audit.findings import AttackResult, AuditReport, ExposedRecord, decide, rank_p_value, rounding, too_few
 from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, Shadows, shadow_models, with_and_without
 from maxrr.data import Dataset
 from maxrr.files import Lock
@@ -88,6 +89,8 @@ def audit(
     model = working_copy(model)
     case = make_case(model, receipt, forgotten, test)
     with_records, retrained = with_and_without(shadows)
+    if said := too_few(retrained):
+        warnings.warn(said, stacklevel=2)
     maker = Shadows(case, device, None, progress, engine_from(engine))
     environment = Environment.here(torch.device(maker.here), case.fitted.blueprint.threads)
     if maker.here != str(maker.place):

@@ -30,6 +30,7 @@ from maxrr.errors import AlreadyForgotten
 if TYPE_CHECKING:
     from maxrr.core import Core
     from maxrr.data import Dataset
+    from maxrr.data.reading import Reading
     from maxrr.nets import Recipe
     from maxrr.nets.seeding import Network
     from maxrr.unlearning import MaxRR
@@ -111,16 +112,8 @@ def fit(
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 
-    embeddings = Path(source).suffix == ".npy"
-    if embeddings and core in (None, FROZEN) and network is not None and network == os.environ.get(NETWORK):
-        raise Stop(
-            USAGE,
-            f"{NETWORK} is set, and embeddings need no network: unset it. If they are to go through {network}, name "
-            "that with --network alone",
-        )
     outputs.check_apart(out)
-    core = core or (HASHED if network is not None or not embeddings else FROZEN)
-    core_of(core, None, shards)  # says what is wrong with the options before the work
+    core_of(core or HASHED, None, shards)  # says what is wrong with the options before the work
     way = recipe_of(recipe, epochs)
     if train is not None and (recipe is not None or epochs is not None):
         raise Stop(USAGE, f"--train ({TRAIN}) says how the extractor is trained: leave out --recipe and --epochs")
@@ -129,14 +122,19 @@ def fit(
     started = perf_counter()
     with outcome.told() as ending:
         with show.progress(), importing_from_here(network, train):
-            notes = noted(source, reading_of(source) or Reading())
+            reading = reading_of(source) or Reading()
+            notes = noted(source, reading)
             training, test = load(**notes, progress=show.report)
             tell_columns(training, json)
-            made = NoNetwork() if core == FROZEN and network is None else network_for(training, network)
+            chosen = core_for(core, are_embeddings(source, reading, training), network)
+            core_of(chosen, None, shards)
+            if not json:
+                show.say(what_is_learned(chosen, network))
+            made = NoNetwork() if chosen == FROZEN and network is None else network_for(training, network)
 
             def model(before: Core | None) -> MaxRR:
                 return MaxRR(
-                    made, core_of(core, before, shards), C=C, seed=seed,
+                    made, core_of(chosen, before, shards), C=C, seed=seed,
                     train=way if train is None else training_function(train), device=device, threads=threads,
                     class_weight=weights, engine=engine_from(engine),
                 )  # fmt: skip
@@ -191,7 +189,37 @@ def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
         tell(present, len(test), scores, perf_counter() - started, json)
 
 
-# What options say of a model
+# What options and records say of a model
+
+
+def are_embeddings(source: str, reading: Reading, records: Dataset) -> bool:
+    """Whether records are features already: an .npy file, or a table of nothing but lists of numbers."""
+    from maxrr.data.encoding import columns_of
+
+    rules = [reading.encoding.rules.get(name) for name in columns_of(reading.encoding, records.columns or ())]
+    only_lists = bool(rules) and all(getattr(rule, "length", None) is not None for rule in rules)
+    return only_lists or Path(source).suffix == ".npy"
+
+
+def core_for(core: str | None, embeddings: bool, network: str | None) -> str:
+    """The core that was named, or the usual one: none for embeddings, unless they are to go through a network."""
+    if embeddings and core in (None, FROZEN) and network is not None and network == os.environ.get(NETWORK):
+        raise Stop(
+            USAGE,
+            f"{NETWORK} is set, and embeddings need no network: unset it. If they are to go through {network}, name "
+            "that with --network alone",
+        )
+    return core or (FROZEN if embeddings and network is None else HASHED)
+
+
+def what_is_learned(core: str, network: str | None) -> str:
+    """Say whether a network is trained, and why."""
+    if core == FROZEN and network is None:
+        return "No network: the records are embeddings, which the heads take as they are (--core hash:0.33 trains one)."
+    if core == FROZEN:
+        return f"No training but that of the heads: {network} gives the features, as it is (--core frozen)."
+    what = "your network" if network is not None else "a network of ours, because the records are no embeddings"
+    return f"The heads take the features of {what}; it is trained on the core (--core {core})."
 
 
 def recipe_of(file: Path | None, epochs: int | None) -> Recipe:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,13 +105,24 @@ def carry_out(outcome: Outcome, workspace: Workspace, undone: str, work: Callabl
     return receipt
 
 
+def earlier_receipts(folder: Path, hmacs: Sequence[str]) -> list[int]:
+    """The numbers of the receipts by which what these HMACs name was forgotten."""
+    from maxrr.workspace import overview
+
+    wanted = set(hmacs)
+    receipts = overview(folder).receipts if wanted else ()
+    return [each.number for each in receipts if wanted & {*each.tombstones, *(each.subject_tombstones or ())}]
+
+
 def tell(receipt: Receipt, folder: Path, *, json: bool) -> None:
     """The receipt, how to see it, and whether that is the end of it."""
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
 
+    earlier = earlier_receipts(folder, receipt.earlier_tombstones)
     if json:
-        show.json_text(receipt.to_json())
+        text, more = receipt.to_json(), {"earlier_receipts": earlier}
+        show.json_text(dumps(loads(text) | more, ensure_ascii=False) if earlier else text)
         return
     pairs = [
         ("guarantee", receipt.guarantee),
@@ -125,6 +137,7 @@ def tell(receipt: Receipt, folder: Path, *, json: bool) -> None:
         near = " of the exact decision values" if receipt.bytes_claim.startswith("within") else ""
         pairs.append(("bytes claimed", f"{receipt.bytes_claim}{near}; {decided} of {heads} decided"))
     pairs += [("took", duration(receipt.seconds)), ("receipt", receipt_in(folder, receipt.number))]
+    pairs += [("first receipt", receipt_in(folder, number)) for number in earlier]
     show.facts(pairs)
     replaced = receipt.tombstones and receipt.records_after == receipt.records_before
     if replaced and not exact:

@@ -156,4 +156,5 @@ def give(
         content = dossier_page(dossier).encode()
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, content, private=True)
-    show.say(f"Wrote {show.near(out)}. Check it with maxrr verify {show.near(out)} --key operator.pub")
+    show.say(f"Wrote {show.near(out)}. Your public keys, which maxrr key show --out operator.pub writes, check it:")
+    show.say(f"maxrr verify {show.near(out)} --key operator.pub")

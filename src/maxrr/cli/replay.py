@@ -56,7 +56,7 @@ def replay(
     from maxrr.unlearning import Outcome
 
     bundle = place / BUNDLE if (place / BUNDLE).is_file() else place
-    if bundle.is_dir():
+    if bundle.is_dir() or not bundle.exists():  # of which opening says what is missing
         handed, replayed = in_workspace(place, receipt, source)
     elif not source:
         raise Stop(USAGE, f"a bundle has no records: name the data with --source, or a workspace, which {place} is not")

@@ -98,7 +98,7 @@ def tell(plan: Plan) -> None:
         pairs.append(("refused", show.Bad(refusal(plan))))
     else:
         pairs += [("guarantee", str(plan.guarantee)), ("because", plan.reason), ("work", work(plan))]
-        pairs += [("on condition that", condition) for condition in plan.conditions if plan.added]
+        pairs += [("on condition that", condition) for condition in plan.conditions]
         pairs.append(("takes about", duration(plan.seconds)))
     if plan.duplicates_left:
         pairs.append(("stays", f"{count(plan.duplicates_left, 'other record')} with exactly the same inputs"))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,6 +99,7 @@ def lines_in(file: Path) -> list[tuple[int, dict[str, str]]]:
 def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Ticket | None]:
     """Ask for what a line says; None where it says nothing that could be asked for."""
     from maxrr.data.checks import check_identifiers
+    from maxrr.workspace.batches import as_day
 
     result = Result(number, line.get("ticket", ""))
     subject, id_ = line.get("subject", ""), line.get("id", "")
@@ -106,7 +107,7 @@ def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Tic
         if not result.ticket or bool(subject) == bool(id_):
             raise ValueError("a line has a ticket, a subject or an id (one of the two), and no more cells than columns")
         check_identifiers([subject or id_], "what is asked for")
-        days = {name: date.fromisoformat(line[name]) for name in ("received", "due") if line.get(name)}
+        days = {name: as_day(name, line[name]) for name in ("received", "due") if line.get(name)}
         if "due" in days:
             result.days_left = (days["due"] - datetime.now(UTC).date()).days
         return result, batch.unlearn(id_ or None, subjects=subject or None, ticket=result.ticket, **days)

@@ -45,7 +45,8 @@ def plan(
     with opened(workspace, read_only=True) as found:
         plan = found.model.plan(**request, core_policy=policy)
     if json:
-        show.json(requests.as_json(plan))
+        before = [hmac.hex() for hmac in plan.request.forgotten_before]
+        show.json(requests.as_json(plan) | {"earlier_receipts": outcome.earlier_receipts(workspace, before)})
     else:
         requests.tell(plan)
     if plan.refusal:

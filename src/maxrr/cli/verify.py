@@ -15,7 +15,7 @@ from maxrr.cli.receipt import difference
 from maxrr.cli.receipt import read as read_receipt
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
 from maxrr.cli.workspaces import opened
-from maxrr.errors import EvidenceError, NotSigned
+from maxrr.errors import EvidenceError, NotSigned, UnreadableFile
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:
@@ -124,6 +124,11 @@ def kind_of(thing: Path) -> str:
     is_note = not content.startswith(b"{") and "\n— ".encode() in content
     if is_note:
         return "log"
+    if not content.startswith(b"{"):
+        raise UnreadableFile(
+            f"{thing}: is nothing that was signed: give a page, a receipt, an answer, a log or keys. Of a bundle, "
+            "maxrr replay shows whether it is true"
+        )
     return "receipt" if answer_in(content) is None else "answer"
 
 
@@ -250,7 +255,10 @@ def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> 
         needed(keys)
         found.check("signed", claim, lambda: envelope.verify(keys))
     said = statement.predicate
-    whose = ", ".join(str(each) for name in ("subjects", "ids") for each in said.get(name, ()))
+    asked = [said.get(name, []) for name in ("subjects", "ids")]
+    if not all(isinstance(each, list) for each in asked):
+        raise UnreadableFile(f"{file}: is no answer that can be read: it names nobody by a list of subjects or ids")
+    whose = ", ".join(str(each) for some in asked for each in some)
     found.facts = {"answer": dict(said)}
     found.sentences = [
         f"Nothing of {whose} was in the model {statement.subjects[0].sha256[:12]}… on {said.get('time')}, and nothing "

@@ -1,6 +1,7 @@
 """Records known by their ids, never by their row numbers."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,9 @@ class Dataset:
     weights : (n,) array, optional
         How much each record counts where the heads are fitted: positive numbers, kept as float64. Where they are given,
         a record's hash covers its weight.
+    drafted : dict of str to int
+        What `maxrr.data.prepare` has read off the records to make inputs of them: in how many columns the `categories`,
+        the `scale` and the `gaps`. A condition of every model that is fitted on them.
 
     Raises
     ------
@@ -70,6 +74,7 @@ class Dataset:
     name: str = ""
     columns: tuple[str, ...] | None = None
     weights: NDArray[np.float64] | None = None
+    drafted: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         inputs = checks.check_inputs(self.inputs)
@@ -92,8 +97,8 @@ class Dataset:
             "inputs": inputs, "labels": labels, "class_names": class_names, "ids": ids, "subjects": subjects,
             "columns": columns, "weights": weights,
         }  # fmt: skip
-        for field, value in checked.items():
-            object.__setattr__(self, field, value)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -18,8 +18,8 @@ def doubts(table: Dataset) -> list[str]:
 
     >>> doubts(Dataset(np.array([[7.0, 2e5], [8.0, 9e5]]), [0, 1], ("a", "b"), [1, 2], columns=("user_id", "income")))
     ["the inputs 'user_id' look like ids: name them with --id or --subject, or leave them out with --drop", \
-"column 'income' varies 7e+05 times as much as column 'user_id': scale the columns to about 1, by constants that do \
-not depend on the records"]
+"column 'income' varies 7e+05 times as much as column 'user_id': give both a mean and a width that bring them to about \
+1, in the file that `maxrr data prepare` writes or by an Encoding"]
     """
     if table.columns is None or not len(table):
         return []
@@ -29,13 +29,18 @@ not depend on the records"]
         found.append(
             f"the inputs {named} look like ids: name them with --id or --subject, or leave them out with --drop"
         )
-    spreads = {name: float(values.std(dtype=np.float64)) for name, values in columns if values.min() < values.max()}
+    spreads = {
+        name: 0.5 if np.isin(values, (0.0, 1.0)).all() else float(values.std(dtype=np.float64))  # a yes may be rare
+        for name, values in columns
+        if values.min() < values.max()
+    }
     if spreads:
         wide, narrow = max(spreads, key=spreads.__getitem__), min(spreads, key=spreads.__getitem__)
         if spreads[wide] > APART * spreads[narrow]:
             found.append(
                 f"column {wide!r} varies {spreads[wide] / spreads[narrow]:.2g} times as much as column {narrow!r}: "
-                "scale the columns to about 1, by constants that do not depend on the records"
+                "give both a mean and a width that bring them to about 1, in the file that `maxrr data prepare` writes "
+                "or by an Encoding"
             )
     return found
 

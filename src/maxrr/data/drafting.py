@@ -1,15 +1,19 @@
 """`prepare`: draft how a source is read, and write it beside the source, to be looked at and edited.
 
 What is drafted are constants from then on: nothing is fitted, and forgetting a record changes none of them. So they are
-chosen coarsely: widths are powers of ten, and a category that few records have is not named.
+chosen coarsely (widths are powers of ten, a category that few people have is not named), the columns that have such
+constants are listed, and that they were read off the records is a condition of every model.
 """
 
 import json
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +21,8 @@ import numpy as np
 
 from maxrr.data.checks import as_array, is_missing, named
 from maxrr.data.doubts import ID
-from maxrr.data.encoding import Categories, Encoding, Number, category_of, days, list_of
-from maxrr.data.labels import IdsFrom, Misfit, numbers_of
+from maxrr.data.encoding import Categories, Encoding, Number, category_of, constants_of, list_of
+from maxrr.data.labels import IdsFrom, Misfit
 from maxrr.data.reading import Reading, beside
 from maxrr.data.sources import read
 from maxrr.data.tables import SUFFIXES, Columns, columns_in_csv, columns_of_frame, frame_in
@@ -27,11 +31,25 @@ from maxrr.errors import DataError, FileExists
 from maxrr.files import write_atomically
 
 FIRST_DAY = "2000-01-01"
-RARE = 5  # records: a category that fewer have says too much of them
+RARE = 10  # people, or records where nobody is named: what fewer have in common is not written down
 MOST = 50  # categories of a column
-HEADER = """# How maxrr reads {name}. Edit it: every command and `maxrr.data.load` follow it.
-# Columns that are not named here are inputs, as they are. All of this stays when records are forgotten.
+NAMED = 3  # rows of a column that a problem names
+DAY_FIRST, MONTH_FIRST = "dates such as 18/11/2026", "dates such as 11/18/2026"
+WAYS = {
+    "numbers": Number(fill=0.0),
+    "dates such as 2026-11-18": Number(fill=0.0, days_since=FIRST_DAY),
+    "numbers with a decimal comma": Number(fill=0.0, decimal_comma=True),
+    "dates such as 18.11.2026": Number(fill=0.0, days_since=FIRST_DAY, date_format="%d.%m.%Y"),
+    DAY_FIRST: Number(fill=0.0, days_since=FIRST_DAY, date_format="%d/%m/%Y"),
+    MONTH_FIRST: Number(fill=0.0, days_since=FIRST_DAY, date_format="%m/%d/%Y"),
+}
+"""How tables write numbers and dates; what is missing is read, too."""
+THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+")
+INSTEAD = "Write all of them in one way, such as 2026-11-18 or 3.14, or name the column with drop (--drop)"
+HEADER = "# How maxrr reads {name}. Edit it: every command and `maxrr.data.load` follow it.\n"
+OF_TABLES = """# Columns that are not named here are inputs, as they are. All of this stays when records are forgotten.
 """
+READ_OFF = "constants read off the records: a condition on receipts. Take out columns whose constants you set yourself"
 
 
 @dataclass
@@ -49,6 +67,18 @@ class Draft:
         self.reading = replace(self.reading, drop=(*self.reading.drop, column))
         self.notes["drop"] = "; ".join(filter(None, [self.notes.get("drop"), f"{column}: {why}"]))
 
+    @cached_property
+    def persons(self) -> np.ndarray:
+        """A number for the person that each record is about; for each record its own where nobody is named."""
+        name = self.reading.subject
+        if name is None or name not in self.found.header:
+            return np.arange(self.found.records)
+        return np.unique([str(cell) for cell in self.found.cells(name)], return_inverse=True)[1]
+
+    def people(self, rows: list[int]) -> int:
+        """How many people these records are about."""
+        return len(np.unique(self.persons[rows]))
+
 
 def prepare(
     source: str | Path, *, label: str | None = None, id: str | None = None, subject: str | None = None,
@@ -57,12 +87,14 @@ def prepare(
 ) -> Path:  # fmt: skip
     """Write how a source is read into a file beside it, which `load` and every command follow.
 
-    No record is in it, but categories are values that occur in the table, and stay when records are forgotten.
+    No record is in it, but categories and scales come from the table, and stay when records are forgotten. Those are
+    left out that fewer than ten people have in common. The file lists the columns (`drafted`), and a model that is
+    fitted so says it as a condition: take out of the list what you have replaced by constants of your own.
 
     Of a table, the inputs are drafted as well: texts become categories, dates the days since 2000-01-01, lists of
-    numbers an input for each, what is missing 0 with an input that says so; large numbers are divided by a power of
-    ten. Columns that look like ids, or in which nearly every text is another, are passed over. Look at the file, and
-    edit it.
+    numbers an input for each, what is missing the middle, with an input that says so; large numbers are divided by a
+    power of ten. Dates as 18.11.2026 and decimal commas are read where a whole column has them. Columns that look like
+    ids, or in which nearly every text is another, are passed over. Look at the file, and edit it.
 
     Parameters
     ----------
@@ -101,15 +133,17 @@ def prepare(
     reading = Reading(
         label or usual.label, id or usual.id, subject or usual.subject, weight, tuple(drop), ids_from, split_by, near
     )
-    notes: dict[str, str] = {}
+    notes, header = {"drafted": READ_OFF}, HEADER.format(name=path.name)
     with named(path):
         if path.suffix in SUFFIXES:
             draft = drafted(table_in(path), reading)
             if draft.problems:
                 raise DataError("\n  ".join(["cannot be read as it is:", *draft.problems]))
-            reading, notes = replace(draft.reading, encoding=Encoding(draft.rules)), draft.notes
+            from_records = tuple(name for name, rule in draft.rules.items() if constants_of(rule))
+            reading = replace(draft.reading, encoding=Encoding(draft.rules), drafted=from_records)
+            notes, header = notes | draft.notes, header + OF_TABLES
     read(path, reading, True, None)  # which says what else is wrong
-    write_atomically(target, (HEADER.format(name=path.name) + reading.to_toml(notes)).encode())
+    write_atomically(target, (header + reading.to_toml(notes)).encode())
     return target
 
 
@@ -165,39 +199,105 @@ def draft_input(draft: Draft, name: str) -> None:
     """Draft what a column becomes: numbers, dates, lists or categories, or nothing."""
     cells = [None if is_gap(cell) else cell for cell in as_array(draft.found.cells(name)).tolist()]
     there = [cell for cell in cells if cell is not None]
-    gaps: dict[str, Any] = {"fill": 0.0, "indicator": True} if len(there) < len(cells) else {}
     if not there:
         draft.drop(name, "no record has a value")
     elif ID.fullmatch(name.strip()):
         draft.drop(name, "called like an id")
     elif (length := length_of(there)) is not None:
-        draft.rules[name] = Number(length=length, **gaps)
-    elif (numbers := as_numbers(there)) is not None:
-        rule = Number(width=width_of(numbers), **gaps)
-        if rule != Number():
-            draft.rules[name] = rule
-    elif (dates := as_dates(there)) is not None:
-        draft.rules[name] = Number(days_since=FIRST_DAY, width=width_of(dates), **gaps)
-    else:
+        draft.rules[name] = with_gaps(draft, Number(length=length), cells)
+    elif not draft_numbers(draft, name, cells):
         draft_categories(draft, name, cells)
 
 
+def draft_numbers(draft: Draft, name: str, cells: list[Any]) -> bool:
+    """Draft a column of numbers or dates; where a few values are neither, or mean two things, that is a problem."""
+    closest: tuple[str, list[int]] | None = None
+    for words, way in WAYS.items():
+        wrong = misfits(way, cells)
+        if wrong is None:
+            continue
+        if not wrong:
+            twice = second_meaning(way, cells)
+            if twice:
+                draft.problems.append(f"column {name!r} {twice}. {INSTEAD}")
+                return True
+            there = [cell for cell in cells if cell is not None]
+            rule = with_gaps(draft, with_scale(replace(way, fill=None), there), cells)
+            if rule != Number():
+                draft.rules[name] = rule
+                draft.notes[f"encoding.{name}"] = words
+            return True
+        if closest is None or len(wrong) < len(closest[1]):
+            closest = words, wrong
+    if closest is None:
+        return False
+    words, wrong = closest
+    some = ", ".join(f"{draft.found.where(row)} has {str(cells[row])!r:.40}" for row in wrong[:NAMED])
+    more = f" and {len(wrong) - NAMED:,} more" if len(wrong) > NAMED else ""
+    draft.problems.append(f"column {name!r} has {words}, but {some}{more}. {INSTEAD}")
+    return True
+
+
+def misfits(way: Number, cells: list[Any]) -> list[int] | None:
+    """Find the rows of values that are not written in this way; None where there are too many to be mistakes."""
+    with suppress(Misfit):
+        way.encode(cells)
+        return []
+    wrong = list[int]()
+    for row, cell in enumerate(cells):
+        try:
+            way.encode([cell])
+        except Misfit:
+            wrong.append(row)
+        if len(wrong) > 10 + row // 2:  # texts: there is no need to look at all of them
+            return None
+    there = len(cells) - cells.count(None)
+    return wrong if len(wrong) <= there // (10 if way.days_since is None else 2) else None
+
+
+def second_meaning(way: Number, cells: list[Any]) -> str:
+    """Say what else values may mean that can be read in a way; nothing where they cannot."""
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    if way == WAYS[DAY_FIRST] and misfits(WAYS[MONTH_FIRST], cells) == []:
+        return f"has dates such as {texts[0]!r}, of which nobody knows whether the day or the month is first"
+    with_comma = [text for text in texts if "," in text]
+    if way.decimal_comma and all(THOUSANDS.fullmatch(text) for text in with_comma):
+        return f"has numbers such as {with_comma[0]!r}, of which nobody knows whether they have decimals or thousands"
+    return ""
+
+
+def with_gaps(draft: Draft, rule: Number, cells: list[Any]) -> Number:
+    """Say what stands for missing values, and make an input of it that they are missing, if enough people have some."""
+    missing = [row for row, cell in enumerate(cells) if cell is None]
+    return replace(rule, fill=rule.mean, indicator=draft.people(missing) >= RARE) if missing else rule
+
+
+def with_scale(rule: Number, cells: list[Any]) -> Number:
+    """Divide large or small numbers by a power of ten, and subtract what they have in common if that is much more.
+
+    Both follow from where nine tenths of the numbers lie: not from those of a few people at either end.
+    """
+    numbers = rule.encode(cells)
+    lowest, highest = np.quantile(numbers[np.isfinite(numbers)], (0.05, 0.95)).tolist()
+    middle, half = (lowest + highest) / 2, (highest - lowest) / 2
+    if half > 0.0 and abs(middle) > 10.0 * half:
+        width = power_of_ten(half)
+        return replace(rule, mean=round(middle / width) * width, width=width)
+    return replace(rule, width=power_of_ten(max(abs(lowest), abs(highest))))
+
+
 def draft_categories(draft: Draft, name: str, cells: list[Any]) -> None:
-    """Draft categories for a column of texts: those that enough records have, and one for all others."""
-    numeric = [row for row, cell in enumerate(cells) if cell is not None and as_numbers([cell]) is None]
-    there = [category_of(cell) for cell in cells if cell is not None]
-    if 0 < len(numeric) <= len(there) // 10:
-        row = numeric[0]
-        draft.problems.append(
-            f"column {name!r} has {len(numeric):,} values that are no numbers among others that are: "
-            f"{draft.found.where(row)} has {str(cells[row])!r:.40}. Correct them, or name the column with drop (--drop)"
-        )
+    """Draft categories for a column of texts: those that enough people have, and one for all others."""
+    rows: dict[str, list[int]] = {}
+    for row, cell in enumerate(cells):
+        if cell is not None:
+            rows.setdefault(category_of(cell), []).append(row)
+    people = {category: draft.people(having) for category, having in rows.items() if len(having) >= RARE}
+    common = [category for category, number in Counter(people).most_common(MOST) if number >= RARE]
+    if not common or len(rows) > sum(map(len, rows.values())) // 2:
+        draft.drop(name, f"{len(rows):,} different texts")
         return
-    common = [each for each, records in Counter(there).most_common(MOST) if records >= RARE]
-    if not common or len(set(there)) > len(there) // 2:
-        draft.drop(name, f"{len(set(there)):,} different texts")
-        return
-    draft.rules[name] = Categories(tuple(sorted(common)), other=True, missing=len(there) < len(cells))
+    draft.rules[name] = Categories(tuple(sorted(common)), other=True, missing=True)
 
 
 def length_of(cells: list[Any]) -> int | None:
@@ -214,23 +314,6 @@ def length_of(cells: list[Any]) -> int | None:
     return length
 
 
-def as_numbers(cells: list[Any]) -> np.ndarray | None:
-    """The values as numbers, if all of them are some."""
-    try:
-        return numbers_of(cells)
-    except Misfit:
-        return None
-
-
-def as_dates(cells: list[Any]) -> np.ndarray | None:
-    """The values as days, if all of them are dates."""
-    try:
-        return np.array([days(cell, FIRST_DAY) for cell in cells])
-    except DataError:
-        return None
-
-
-def width_of(numbers: np.ndarray) -> float:
-    """A power of ten by which large or small numbers are divided: 1 where they are about 1."""
-    largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
-    return 1.0 if largest == 0.0 or 0.1 <= largest <= 10.0 else 10.0 ** math.floor(math.log10(largest))
+def power_of_ten(number: float) -> float:
+    """The power of ten that a positive number begins with; 1 for those of about 1."""
+    return 1.0 if number == 0.0 or 0.1 <= number <= 10.0 else 10.0 ** math.floor(math.log10(number))

@@ -76,7 +76,8 @@ def _check_names(path: Path, names: list[str], one: bool) -> None:
     needed = {"X", "y"} if one else {"x_train", "y_train", "x_test", "y_test"}
     known = WHOLE if one else SIDES
     there = {stem_of(name) for name in names}
-    problems = [f"lacks {name}" for name in sorted(needed - there)]
+    missing = needed - there if needed & there else {"X", "y"}
+    problems = [f"lacks {' and '.join(sorted(missing))}"] if missing else []
     problems += [f"has {name}, which means nothing here" for name in sorted(there - known)[:5]]
     problems += [f"has both {x} and {several[0]}" for x in names if (several := [*inputs_in(names, x).values()])]
     for kind in ("ids", "subjects", "weights"):
@@ -85,7 +86,8 @@ def _check_names(path: Path, names: list[str], one: bool) -> None:
     if problems:
         wanted = "X and y, or x_train, y_train, x_test and y_test"
         raise DataError(
-            f"{path}: {'; '.join(problems)}. It must hold {wanted}; ids, subjects, weights and class_names may follow"
+            f"{path}: {'; '.join(problems)}. It must hold {wanted}, and may hold ids, subjects, "
+            "weights and class_names: name the arrays so, as in np.savez(file, X=features, y=labels, ids=ids)"
         )
 
 

@@ -6,12 +6,13 @@ It is said once, in a file beside the source (`people.csv.toml`), which `prepare
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from maxrr.data.encoding import Encoding, as_plain, check_columns, encoding_of
+from maxrr.data.encoding import Encoding, as_plain, check_columns, constants_of, encoding_of
 from maxrr.data.labels import check_ids_from
 from maxrr.data.train_test import check_split_by
 from maxrr.errors import DataError, MissingColumn
@@ -39,6 +40,7 @@ class Reading:
     split_by: str = "subject"
     meta: str | None = None  # the table with the labels and ids of an .npy file: a path from the folder of that file
     encoding: Encoding = field(default_factory=Encoding)
+    drafted: tuple[str, ...] = ()  # columns whose encoding `prepare` has read off the records
 
     def __post_init__(self) -> None:
         check_split_by(self.split_by)
@@ -47,6 +49,12 @@ class Reading:
     def others(self) -> list[str]:
         """The columns that say something of a record and are no inputs."""
         return [name for name in (self.label, self.id, self.subject, self.weight) if name is not None]
+
+    @property
+    def read_off(self) -> dict[str, int]:
+        """What `prepare` has read off the records: in how many columns the categories, the scale and the gaps."""
+        rules = [rule for name, rule in self.encoding.rules.items() if name in self.drafted]
+        return dict(Counter(what for rule in rules for what in constants_of(rule)))
 
     def check(self, header: Sequence[str]) -> None:
         """Refuse a table that lacks what was asked for."""

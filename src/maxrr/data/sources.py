@@ -104,7 +104,7 @@ def load(
     given: dict[str, Any] = {
         "label": label, "id": id, "subject": subject, "weight": weight, "encoding": encoding, "ids_from": ids_from,
         "split_by": split_by, "meta": None if meta is None else str(Path(meta).absolute()),
-        "drop": None if drop is None else tuple(drop),
+        "drop": None if drop is None else tuple(drop), "drafted": None if encoding is None else (),
     }  # fmt: skip
     how = replace(found or Reading(), **{name: value for name, value in given.items() if value is not None})
     return read(source, how, whole, progress)
@@ -136,4 +136,5 @@ def read(source: str | Path, how: Reading, whole: bool, progress: Progress | Non
         if how.meta is not None:
             raise DataError("meta (--meta) is for an .npy file, which says nothing of its rows itself. Leave it out")
         part, columns = part_of(columns_in(path, how, check=how.check), how)
-    return pair(*divide(part, str(path), how.split_by), str(path), columns=columns, whole=whole)
+    sides = divide(part, str(path), how.split_by)
+    return pair(*sides, str(path), columns=columns, whole=whole, drafted=how.read_off)

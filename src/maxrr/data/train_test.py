@@ -1,6 +1,7 @@
 """From the records that a source holds to a training and a test dataset that belong together."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -108,7 +109,7 @@ def train_and_test(records: Dataset, split_by: SplitBy = "subject") -> tuple[Dat
 
 def pair(
     train: Part, test: Part, source: str, class_names: tuple[str, ...] | None = None,
-    columns: tuple[str, ...] | None = None, *, whole: bool = False,
+    columns: tuple[str, ...] | None = None, *, whole: bool = False, drafted: Mapping[str, int] | None = None,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Both sides as datasets of the same classes, kinds and shapes, without a common id. Errors name the source.
 
@@ -124,9 +125,12 @@ def pair(
             train, test = train.and_those_of(test), test.at(np.zeros(len(test.ids), dtype=bool))
         of_train, of_test, names = index_labels(train.labels, test.labels, class_names)
         first, second = (
-            Dataset(part.inputs, codes, names, part.ids, part.subjects, f"{source} ({side})", columns, part.weights)
+            Dataset(
+                part.inputs, codes, names, part.ids, part.subjects, f"{source} ({side})", columns, part.weights,
+                drafted or {},
+            )
             for part, codes, side in ((train, of_train, "train"), (test, of_test, "test"))
-        )
+        )  # fmt: skip
         if len(second) and first.ids.dtype.kind != second.ids.dtype.kind:
             raise DataError("record ids are integers on one side of train and test, and strings on the other")
         both = np.intersect1d(first.ids, second.ids)

@@ -43,9 +43,9 @@ def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
     return Facts(
         network=network, core=core_facts(made.core), shards=made.sharding.count, frozen=made.frozen, seed=made.seed,
         recipe=made.recipe.facts, C=made.C, device=made.device, threads=made.threads,
-        environment=asdict(made.environment), given=dict(made.given), unconditional=choice.unconditional,
-        depended_on=choice.depended_on, details=dict(choice.details), dtype=as_facts(records.dtype),
-        shape=records.shape, layers=fitted.fingerprint.layers,
+        environment=asdict(made.environment), given=dict(made.given), drafted=dict(made.drafted),
+        unconditional=choice.unconditional, depended_on=choice.depended_on, details=dict(choice.details),
+        dtype=as_facts(records.dtype), shape=records.shape, layers=fitted.fingerprint.layers,
         heads=tuple(HeadFacts(head.label, head.certificate) for head in taken(fitted.heads)),
         durations=fitted.durations, layouts=fitted.layouts, left=fitted.left,
         stale=fitted.stale if made.sharding.count > 1 else frozenset(), untrained=fitted.untrained,
@@ -129,7 +129,7 @@ def blueprint_of(
     found = Blueprint(
         network=network, frozen=facts.frozen, seed=facts.seed, recipe=training_of(facts.recipe, train), C=facts.C,
         device=facts.device, threads=facts.threads, environment=from_plain(Environment, facts.environment),
-        given=facts.given, class_weight=class_weight, core=core_of(facts.core, key),
+        given=facts.given, class_weight=class_weight, core=core_of(facts.core, key), drafted=facts.drafted,
     )  # fmt: skip
     if found.core is not None and found.sharding.count != facts.shards:
         raise ValueError(f"the core is in {found.sharding.count} shards, and there are {facts.shards} extractors")

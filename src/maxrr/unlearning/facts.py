@@ -108,6 +108,7 @@ class Facts:
     threads: PositiveInt
     environment: dict[str, Any]
     given: dict[str, str]
+    drafted: dict[str, PositiveInt]
     unconditional: bool
     depended_on: str
     details: dict[str, int | float | str]

@@ -393,7 +393,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(right, weights=weights))
 
-    def recall(self, X: Dataset | Inputs, y: Labels | None = None) -> dict[str, float]:
+    def recall(self, X: Dataset | Inputs, y: Labels | None = None) -> dict[Any, float]:
         """The share of the records of each class that are classified rightly.
 
         Parameters
@@ -404,10 +404,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         dict
-            From 0 to 1, by the name of each class that has records here.
+            From 0 to 1, by each class that has records here, as `predict` returns it.
         """
         truth, right = found_rightly(self._fitted, X, y)
-        return {name: float(right[truth == name].mean()) for name in np.unique(truth).tolist()}
+        known = dict(zip(self._fitted.head_classes, self._fitted.classes.tolist(), strict=True))
+        return {known.get(name, name): float(right[truth == name].mean()) for name in np.unique(truth).tolist()}
 
     # What a fitted model shows
 

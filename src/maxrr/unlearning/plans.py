@@ -107,7 +107,9 @@ class Plan(Shown):
         return f"{self.reason}: {'; '.join(ways)}" if ways else self.reason
 
     def __str__(self) -> str:
-        return f"refused: {self.refusal}" if self.refusal else f"{self.guarantee}: {self.reason}"
+        if self.refusal:
+            return f"refused: {self.refusal}"
+        return f"{self.guarantee}: {self.reason}" + "".join(f"; on condition that {each}" for each in self.conditions)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in types that JSON knows, for programs that show it.

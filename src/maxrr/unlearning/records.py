@@ -161,8 +161,8 @@ class HeldRecords:
         """The records of some rows."""
         if self.inputs is None:
             raise RecordsMissing(
-                "this needs the raw records, which a workspace does not keep: say how they are read, as in "
-                "Workspace.open(folder, records=load_training)"
+                "this needs the raw records, which a workspace does not keep: say how they are read, by a function, as "
+                "in Workspace.open(folder, records=load_training), or in the place of the records in Workspace.create"
             )
         subjects = None if self.subjects is None else self.subjects[rows]
         weights = None if self.weights is None else self.weights[rows]

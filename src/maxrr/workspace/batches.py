@@ -99,7 +99,7 @@ class Batch:
         said = {}
         if ticket is not None:
             days = {"received": received, "due": due}
-            said = {name: date.fromisoformat(str(day)).isoformat() for name, day in days.items() if day}
+            said = {name: as_day(name, day).isoformat() for name, day in days.items() if day}
             said["ticket"] = ticket_hmac(self._fitted.key, ticket)
         found = Ticket()
         found._asked, found._text = NamedRecords(ids, subjects, said), ticket
@@ -177,6 +177,14 @@ class Batch:
     @property
     def _fitted(self) -> Fitted:
         return self._keeper.model._fitted
+
+
+def as_day(name: str, given: date | str) -> date:
+    """A day of a ticket, which errors call by its name."""
+    try:
+        return date.fromisoformat(str(given))
+    except ValueError:
+        raise ValueError(f"{name} is a day such as 2026-11-18, and not {str(given)!r:.40}") from None
 
 
 def named_in(asked: NamedRecords) -> NDArray[Any]:
