@@ -11,7 +11,6 @@ from sklearn.svm import SVC
 
 from maxrr import LinearSVM
 from maxrr.parallel.engine import InProcess
-from maxrr.svm import influence, influential_in
 from maxrr.svm.exact import fallback
 from maxrr.svm.problem import Samples, weigh
 from maxrr.svm.search.start import start_heads
@@ -300,21 +299,6 @@ def test_the_start_for_graphics_processors(family, request):
     request.getfixturevalue("tensors_on_a_device")
     model = LinearSVM(problem.C).fit(torch.tensor(problem.X), problem.y, sample_weight=torch.tensor(weights))
     assert_equal(model, expected, problem.X)
-
-
-def test_influence_in_runs(monkeypatch):
-    problem, by_class = make("well_behaved", 0, n=200, d=4, classes=3), {1: 6.0}
-    weights = drawn(problem)
-    weights[:5] = 0.0
-    monkeypatch.setattr(influence, "Processes", InProcess)
-    for X, found in zip(
-        (problem.X, 2.0 * problem.X),
-        influential_in([problem.X, 2.0 * problem.X], problem.y, sample_weight=weights, class_weight=by_class),
-        strict=True,
-    ):
-        model = LinearSVM(class_weight=by_class).fit(X, problem.y, sample_weight=weights)
-        assert np.flatnonzero(found.mask).tolist() == model.support_.tolist()
-        assert found.weights.tobytes() == model.coef_.tobytes()
 
 
 # What is refused

@@ -34,18 +34,8 @@ FIRST_DAY = "2000-01-01"
 RARE = 10  # people, or records where nobody is named: what fewer have in common is not written down
 MOST = 50  # categories of a column
 NAMED = 3  # rows of a column that a problem names
-DAY_FIRST, MONTH_FIRST = "dates such as 18/11/2026", "dates such as 11/18/2026"
-WAYS = {
-    "numbers": Number(fill=0.0),
-    "dates such as 2026-11-18": Number(fill=0.0, days_since=FIRST_DAY),
-    "numbers with a decimal comma": Number(fill=0.0, decimal_comma=True),
-    "dates such as 18.11.2026": Number(fill=0.0, days_since=FIRST_DAY, date_format="%d.%m.%Y"),
-    DAY_FIRST: Number(fill=0.0, days_since=FIRST_DAY, date_format="%d/%m/%Y"),
-    MONTH_FIRST: Number(fill=0.0, days_since=FIRST_DAY, date_format="%m/%d/%Y"),
-}
-"""How tables write numbers and dates; what is missing is read, too."""
-THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+")
-INSTEAD = "Write all of them in one way, such as 2026-11-18 or 3.14, or name the column with drop (--drop)"
+WAYS = (Number(), Number(days_since=FIRST_DAY))  # how a table writes numbers, and dates
+WRITTEN = re.compile(r"[-+]?[\d.,]*\d|\d{1,4}([./-])\d{1,2}\1\d{1,4}\b.*")  # like a number or a date
 HEADER = "# How maxrr reads {name}. Edit it: every command and `maxrr.data.load` follow it.\n"
 OF_TABLES = """# Columns that are not named here are inputs, as they are. All of this stays when records are forgotten.
 """
@@ -93,8 +83,8 @@ def prepare(
 
     Of a table, the inputs are drafted as well: texts become categories, dates the days since 2000-01-01, lists of
     numbers an input for each, what is missing the middle, with an input that says so; large numbers are divided by a
-    power of ten. Dates as 18.11.2026 and decimal commas are read where a whole column has them. Columns that look like
-    ids, or in which nearly every text is another, are passed over. Look at the file, and edit it.
+    power of ten. Dates as 18.11.2026 and decimal commas are problems that are listed. Columns that look like ids, or in
+    which nearly every text is another, are passed over. Look at the file, and edit it.
 
     Parameters
     ----------
@@ -210,60 +200,34 @@ def draft_input(draft: Draft, name: str) -> None:
 
 
 def draft_numbers(draft: Draft, name: str, cells: list[Any]) -> bool:
-    """Draft a column of numbers or dates; where a few values are neither, or mean two things, that is a problem."""
-    closest: tuple[str, list[int]] | None = None
-    for words, way in WAYS.items():
-        wrong = misfits(way, cells)
-        if wrong is None:
-            continue
-        if not wrong:
-            twice = second_meaning(way, cells)
-            if twice:
-                draft.problems.append(f"column {name!r} {twice}. {INSTEAD}")
-                return True
-            there = [cell for cell in cells if cell is not None]
-            rule = with_gaps(draft, with_scale(replace(way, fill=None), there), cells)
+    """Draft a column of numbers or dates; where some are written in another way than the rest, that is a problem."""
+    there = [cell for cell in cells if cell is not None]
+    for way in WAYS:
+        with suppress(Misfit):
+            rule = with_gaps(draft, with_scale(way, there), cells)
             if rule != Number():
                 draft.rules[name] = rule
-                draft.notes[f"encoding.{name}"] = words
             return True
-        if closest is None or len(wrong) < len(closest[1]):
-            closest = words, wrong
-    if closest is None:
+    if 2 * sum(WRITTEN.fullmatch(str(cell).strip()) is not None for cell in there) <= len(there):
         return False
-    words, wrong = closest
+    wrong = min((misfits(way, cells) for way in WAYS), key=len)
     some = ", ".join(f"{draft.found.where(row)} has {str(cells[row])!r:.40}" for row in wrong[:NAMED])
-    more = f" and {len(wrong) - NAMED:,} more" if len(wrong) > NAMED else ""
-    draft.problems.append(f"column {name!r} has {words}, but {some}{more}. {INSTEAD}")
+    draft.problems.append(
+        f"column {name!r} looks like numbers or dates, but {some} ({len(wrong):,} such values): write numbers as 3.14 "
+        "and dates as 2026-11-18, or name the column with drop (--drop)"
+    )
     return True
 
 
-def misfits(way: Number, cells: list[Any]) -> list[int] | None:
-    """Find the rows of values that are not written in this way; None where there are too many to be mistakes."""
-    with suppress(Misfit):
-        way.encode(cells)
-        return []
+def misfits(way: Number, cells: list[Any]) -> list[int]:
+    """Find the rows of values that are not written in this way."""
     wrong = list[int]()
     for row, cell in enumerate(cells):
-        try:
-            way.encode([cell])
-        except Misfit:
-            wrong.append(row)
-        if len(wrong) > 10 + row // 2:  # texts: there is no need to look at all of them
-            return None
-    there = len(cells) - cells.count(None)
-    return wrong if len(wrong) <= there // (10 if way.days_since is None else 2) else None
-
-
-def second_meaning(way: Number, cells: list[Any]) -> str:
-    """Say what else values may mean that can be read in a way; nothing where they cannot."""
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    if way == WAYS[DAY_FIRST] and misfits(WAYS[MONTH_FIRST], cells) == []:
-        return f"has dates such as {texts[0]!r}, of which nobody knows whether the day or the month is first"
-    with_comma = [text for text in texts if "," in text]
-    if way.decimal_comma and all(THOUSANDS.fullmatch(text) for text in with_comma):
-        return f"has numbers such as {with_comma[0]!r}, of which nobody knows whether they have decimals or thousands"
-    return ""
+        with suppress(Misfit):
+            replace(way, fill=0.0).encode([cell])
+            continue
+        wrong.append(row)
+    return wrong
 
 
 def with_gaps(draft: Draft, rule: Number, cells: list[Any]) -> Number:

@@ -21,8 +21,6 @@ from maxrr.errors import DataError, MissingColumn
 from maxrr.files.strict_json import from_plain, parse_json, to_plain
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
-EXAMPLE = datetime(2026, 11, 18)
-COMMA_AND_POINT = str.maketrans(",.", ".,")
 
 
 @dataclass(frozen=True)
@@ -124,18 +122,12 @@ class Number:
         the days since this one.
     length : int, optional
         The values are lists of so many numbers, such as embeddings: each becomes that many inputs.
-    date_format : str, optional
-        How texts write the dates, as in `datetime.strptime`: "%d.%m.%Y" for 18.11.2026. As 2026-11-18 by default.
-    decimal_comma : bool
-        Whether texts write 3,14 where others write 3.14.
 
     Examples
     --------
     >>> Number(fill=40, indicator=True, mean=40, width=20).encode(["60", None]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     >>> Number(days_since="2026-01-01").encode(["2026-01-03"]).tolist()
-    [[2.0]]
-    >>> Number(days_since="2026-01-01", date_format="%d.%m.%Y").encode(["03.01.2026"]).tolist()
     [[2.0]]
     >>> Number(length=2).encode([[1.5, 2.5]]).tolist()
     [[1.5, 2.5]]
@@ -147,8 +139,6 @@ class Number:
     width: float = 1.0
     days_since: str | None = None
     length: int | None = None
-    date_format: str | None = None
-    decimal_comma: bool = False
 
     def __post_init__(self) -> None:
         for name, given in (("fill", self.fill), ("mean", self.mean), ("width", self.width)):
@@ -160,15 +150,8 @@ class Number:
             raise DataError("an indicator says that a value is missing: declare the fill that stands in its place, too")
         if self.length is not None and (self.length < 1 or self.days_since is not None):
             raise DataError("length is how many numbers each list has, 1 or more, and lists are of no dates")
-        if self.decimal_comma and (self.days_since is not None or self.length is not None):
-            raise DataError("decimal_comma says how numbers are written, and neither dates nor lists have one")
         if self.days_since is not None:
             days(self.days_since, "1970-01-01")
-        if self.date_format is not None:
-            if self.days_since is None:
-                raise DataError("date_format says how dates are written: declare the day they are counted from, too")
-            if days(EXAMPLE.strftime(self.date_format), f"{EXAMPLE:%Y-%m-%d}", self.date_format) != 0.0:
-                raise DataError(f"date_format must say year, month and day, as %d.%m.%Y does, not {self.date_format!r}")
 
     def names(self, column: str) -> tuple[str, ...]:
         """Name the inputs that a column becomes.
@@ -218,40 +201,32 @@ class Number:
             return found
         if self.days_since is None:
             try:
-                return numbers_of([with_point(cell) for cell in cells] if self.decimal_comma else cells)[:, None]
+                return numbers_of(cells)[:, None]
             except Misfit as misfit:
                 raise not_a_number(misfit.row, cells[misfit.row]) from None
         found = np.full((len(cells), 1), np.nan)
         for row, cell in enumerate(cells):
             if not is_missing(cell):
                 try:
-                    found[row] = days(cell, self.days_since, self.date_format)
+                    found[row] = days(cell, self.days_since)
                 except DataError as error:
                     raise Misfit(row, str(error)) from None
         return found
 
 
-def with_point(cell: Any) -> Any:
-    """Write a number with a decimal comma as one with a decimal point, and the other way round."""
-    return cell.translate(COMMA_AND_POINT) if isinstance(cell, str) else cell
-
-
-def days(cell: Any, since: str, date_format: str | None = None) -> float:
+def days(cell: Any, since: str) -> float:
     """How many days a date is after another, with a fraction for its time.
 
     >>> days("2026-01-01T12:00", "2025-12-31")
     1.5
     """
     try:
-        if isinstance(cell, str) and date_format is not None:
-            cell = datetime.strptime(cell, date_format)
-        elif isinstance(cell, str) and not DATE.match(cell):
+        if isinstance(cell, str) and not DATE.match(cell):
             raise ValueError
         when = np.datetime64(cell.replace(tzinfo=None) if isinstance(cell, datetime) else cell, "us")
         found = (when - np.datetime64(since, "us")) / np.timedelta64(1, "D")
     except (TypeError, ValueError):
-        example = EXAMPLE.strftime(date_format or "%Y-%m-%d")
-        raise DataError(f"{str(cell)!r:.80} is not a date such as {example}") from None
+        raise DataError(f"{str(cell)!r:.80} is not a date such as 2026-11-18") from None
     return float(found)
 
 

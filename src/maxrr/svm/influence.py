@@ -25,7 +25,7 @@ from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, on_accelerator, to_numpy
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.heads import from_guess, from_scratch, heads_needed
-from maxrr.svm.problem import ClassWeight, Penalties, Samples, weigh
+from maxrr.svm.problem import Penalties, Samples
 from maxrr.svm.search.start import Guess
 
 TOGETHER = 8  # runs begun together on a graphics processor
@@ -62,8 +62,6 @@ def influential_in(
     y: ArrayLike,
     *,
     C: float = 1.0,
-    sample_weight: ArrayLike | None = None,
-    class_weight: ClassWeight | None = None,
     masks: Iterable[Bools | None] | None = None,
     progress: Progress | None = None,
     engine: EngineLike = None,
@@ -81,8 +79,6 @@ def influential_in(
         Class labels, the same for all runs.
     C
         Weight of the losses, as in `LinearSVM`.
-    sample_weight, class_weight
-        What each sample and each class weighs, as in `LinearSVM`; the same for all runs.
     masks
         For each run the samples that take part in it, as booleans; None stands for all. On a graphics processor
         neighbouring runs with the same array are begun together.
@@ -105,18 +101,17 @@ def influential_in(
     C = validation.penalty(C)
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
     labels = validation.labels(array, len(np.atleast_1d(array)), None)
-    weights = validation.sample_weights(sample_weight, len(labels))
-    _, codes = validation.classes(labels, weights)
-    penalties = weigh(C, validation.class_weights(class_weight), labels.tolist(), weights)
-    chosen, everyone = engine_from(engine) or Processes(), repeat(None)
-    blank = without_features(codes, penalties)
-    return spread(runs, everyone if masks is None else masks, blank, progress, chosen)
+    _, codes = validation.classes(labels, np.ones(len(labels)))
+    blank = without_features(codes, C)
+    return spread(runs, repeat(None) if masks is None else masks, blank, progress, engine_from(engine) or Processes())
 
 
-def without_features(codes: Ints, penalties: Penalties) -> Samples:
-    """Return the samples as all runs have them, without features."""
-    nothing, count, everyone = np.zeros((len(codes), 0)), len(codes), np.ones(len(codes), dtype=bool)
-    return Samples(nothing, np.zeros(count), np.zeros(count, dtype=np.int64), codes, everyone, penalties)
+def without_features(codes: Ints, C: float) -> Samples:
+    """Return the samples as all runs have them, without features and each as heavy as the others."""
+    count = len(codes)
+    penalties = Penalties(C, np.ones(count), np.ones(count))
+    lengths, exponents = np.zeros(count), np.zeros(count, dtype=np.int64)
+    return Samples(np.zeros((count, 0)), lengths, exponents, codes, np.ones(count, dtype=bool), penalties)
 
 
 def spread(
@@ -137,8 +132,7 @@ def spread(
                 taken += 1
                 yield taken - 1, X, mask, guess
 
-    shared = blank.codes, blank.penalties.C, blank.penalties.weights, blank.bounds
-    with closing(engine.map(solve_run, jobs(), *shared)) as solved:
+    with closing(engine.map(solve_run, jobs(), blank.codes, blank.penalties.C)) as solved:
         try:
             for found in solved:
                 yield found
@@ -194,11 +188,11 @@ def filled(blank: Samples, features: AnyArray) -> Samples:
     return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
-def solve_run(job: Job, codes: Ints, C: float, weights: Floats, bounds: Floats) -> Influence:
+def solve_run(job: Job, codes: Ints, C: float) -> Influence:
     """What a worker does for one run; its errors name the run."""
     number, X, mask, guess = job
     try:
-        blank = masked(without_features(np.array(codes), Penalties(C, weights, bounds)), mask)
+        blank = masked(without_features(np.array(codes), C), mask)
         samples = filled(blank, validation.owned(validation.features(X, None)))
         if len(samples.present) < 2:
             raise ValueError("an SVM needs samples of two classes, and the mask leaves fewer")
