@@ -39,7 +39,7 @@ def test_for_people(shell: Shell, tmp_path: Path) -> None:
     shown = shell("fit", "digits", "--core", "200:2", *QUICK, "--out", folder).out.splitlines()
     assert "--core 200:2" in shown.pop(0)  # that a network is trained, and on what
     assert shown[0].startswith("Fitted 1,420 records in ")
-    shares = [int(share) for share in re.findall(r"(\d+) %", shown[1])]
+    shares = [int(share) for share in re.findall(r"(\d+) %", shown[2])]
     assert (len(shares), shares) == (10, sorted(shares))
     assert [line.split()[:2] for line in shown if line.startswith("core ")] == [["core", "200"]]
     assert shown[-1] == f"The workspace is {folder}. Next: maxrr plan {folder} --ids …"

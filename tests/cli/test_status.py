@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from maxrr.workspace import overview
+from maxrr.data import load
+from maxrr.workspace import Workspace, overview
 from tests.cli.shell import Shell, kinds
 
 
@@ -36,6 +37,16 @@ def test_status(shell: Shell, answered: Path) -> None:
         "exact-refit",
         "approximate-refit",
     ]
+
+
+def test_the_model_as_it_is_is_scored(shell: Shell, answered: Path) -> None:
+    found = shell("status", answered, "--scores", "--json").json
+    _, test = load("digits")
+    with Workspace.open(answered, read_only=True) as workspace:
+        assert found["accuracy"] == workspace.model.score(test)
+        assert found["recall"] == workspace.model.recall(test)
+    assert found["test_records"] == len(test)
+    assert "accuracy" not in shell("status", answered, "--json").json
 
 
 def test_a_damaged_file_is_named(shell: Shell, answered: Path) -> None:

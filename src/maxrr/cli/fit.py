@@ -160,9 +160,9 @@ def fit(
                     if dropped:
                         show.warning(dropped)
                 ending.unfinished = workspace.unfinished
-                scores = scores_of(workspace.model, test)
+                scores = status.scores_of(workspace.model, test)
                 present = workspace.status()
-        tell(present, len(test), scores, perf_counter() - started, json)
+        tell(present, scores, perf_counter() - started, json)
 
 
 def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
@@ -184,9 +184,9 @@ def refit(workspace: Folder, source: Source = None, json: Json = False) -> None:
                 training, test = sides(found, source)
                 found.model.refit(progress=show.report)
             ending.unfinished = found.unfinished
-            scores = scores_of(found.model, test)
+            scores = status.scores_of(found.model, test)
             present = found.status()
-        tell(present, len(test), scores, perf_counter() - started, json)
+        tell(present, scores, perf_counter() - started, json)
 
 
 # What options and records say of a model
@@ -349,26 +349,15 @@ def fitted(folder: Path, now: Commit) -> str:
     return f"the model was fitted, and is in {show.near(folder)}"
 
 
-def scores_of(model: MaxRR, test: Dataset) -> dict[str, Any]:
-    """How well a model classifies test records: all of them, and those of each class."""
-    return {"accuracy": model.score(test), "recall": model.recall(test)} if len(test) else {}
-
-
-def tell(present: Status, tested: int, scores: dict[str, Any], seconds: float, json: bool) -> None:
+def tell(present: Status, scores: dict[str, Any], seconds: float, json: bool) -> None:
     """What came of a fit, for programs or for people, and what to do next."""
-    from maxrr.report.words import count, duration, percent
+    from maxrr.report.words import count, duration
 
     if json:
-        show.json(asdict(present) | {"test_records": tested, "seconds": seconds, **scores})
+        show.json(asdict(present) | {"seconds": seconds, **scores})
         return
-    said = f"Fitted {count(present.records, 'record')} in {duration(seconds)}"
-    if scores:
-        said += f"; accuracy on {count(tested, 'other')} {percent(scores['accuracy'], 1)}"
-    show.say(f"{said}.")
-    if scores:
-        lowest = sorted(scores["recall"].items(), key=lambda each: each[1])
-        named = ", ".join(f"{name} {percent(share)}" for name, share in lowest[:MOST_NAMES])
-        show.say(f"Recall by class: {named}{', …' if len(lowest) > MOST_NAMES else ''}.")
+    show.say(f"Fitted {count(present.records, 'record')} in {duration(seconds)}.")
+    status.tell_scores(scores)
     status.tell_counts({"core": present.core, "influential": present.influential, "free": present.free})
     folder = show.near(present.folder)
     show.say(f"The workspace is {folder}. Next: maxrr plan {folder} --ids …")

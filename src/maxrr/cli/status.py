@@ -11,12 +11,14 @@ from typer import BadParameter, Option
 
 from maxrr.cli import show
 from maxrr.cli.options import Folder, Json
-from maxrr.cli.workspaces import opened
+from maxrr.cli.workspaces import opened, sides
 
 if TYPE_CHECKING:
-    from maxrr.unlearning import Receipt
+    from maxrr.data import Dataset
+    from maxrr.unlearning import MaxRR, Receipt
     from maxrr.workspace import Status
 
+MOST_NAMES = 12  # of classes in one line
 FEW = 20  # ids that are listed if nobody says how many
 COST = {"core": "what the policy says", "influential": "a move of heads", "free": "nothing"}
 
@@ -33,6 +35,9 @@ def status(
     limit: Annotated[
         int | None, Option(help="With --list: how many ids to print at most, 20 if not given.", min=1)
     ] = None,
+    scores: Annotated[
+        bool, Option("--scores", help="Also accuracy and recall by class, on the test records of the source.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show what is in a workspace: its records by kind, the model, and the requests that were carried out.
@@ -54,12 +59,39 @@ def status(
         raise BadParameter("--limit goes with --list, which prints ids")
     found = overview(workspace)
     status, receipts = found.status, list(found.receipts)
+    measured = scores_now(workspace) if scores else {}
     if json:
-        show.json(asdict(status) | {"receipts": [entry(receipt) for receipt in receipts]})
+        show.json(asdict(status) | {"receipts": [entry(receipt) for receipt in receipts]} | measured)
     else:
         tell(status)
+        tell_scores(measured)
         tell_requests(status, receipts)
         tell_exports(status)
+
+
+def scores_now(workspace: Path) -> dict[str, Any]:
+    """Score the model as it is on the test records of its source."""
+    with opened(workspace, read_only=True) as found, show.progress():
+        return scores_of(found.model, sides(found, None)[1])
+
+
+def scores_of(model: MaxRR, test: Dataset) -> dict[str, Any]:
+    """How well a model classifies test records: all of them, and those of each class."""
+    if not len(test):
+        return {"test_records": 0}
+    return {"test_records": len(test), "accuracy": model.score(test), "recall": model.recall(test)}
+
+
+def tell_scores(scores: Mapping[str, Any]) -> None:
+    """Accuracy, and the classes that are found least often."""
+    from maxrr.report.words import count, percent
+
+    if "recall" not in scores:
+        return
+    lowest = sorted(scores["recall"].items(), key=lambda each: each[1])
+    named = ", ".join(f"{name} {percent(share)}" for name, share in lowest[:MOST_NAMES])
+    show.say(f"Accuracy on {count(scores['test_records'], 'other record')} {percent(scores['accuracy'], 1)}.")
+    show.say(f"Recall by class: {named}{', …' if len(lowest) > MOST_NAMES else ''}.")
 
 
 def tell_ids(workspace: Path, kind: str, limit: int, json: bool) -> None:
