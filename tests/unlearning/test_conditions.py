@@ -64,7 +64,7 @@ def test_a_network_that_is_drawn_and_trained_here_has_no_condition():
 
 
 def test_an_encoding_that_was_drafted_from_the_records_is_a_condition(here, tmp_path):
-    drafted = replace(table(), drafted={"categories": 2, "scale": 1})
+    drafted = replace(table(), drafted=3)
     model = fresh(CORE, table(), MLP(5, 3, hidden=(12,))).fit(drafted)
     ids = core_of(model)[:1]
     plan = model.plan(ids, core_policy="retrain")
@@ -72,7 +72,7 @@ def test_an_encoding_that_was_drafted_from_the_records_is_a_condition(here, tmp_
     (condition,) = receipt.conditions
     assert plan.conditions == [condition]
     assert (receipt.guarantee, receipt.unconditional) == ("exact-retrain", False)
-    assert [int(number) for number in re.findall(r"\d+", condition)] == [2, 1]
+    assert [int(number) for number in re.findall(r"\d+", condition)] == [3]
     model.bundle().save(tmp_path / "model.bundle")
     bundle = Bundle.load(tmp_path / "model.bundle")
     assert bundle.conditions == [condition]

@@ -1,7 +1,6 @@
 """Records known by their ids, never by their row numbers."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,9 +46,9 @@ class Dataset:
     weights : (n,) array, optional
         How much each record counts where the heads are fitted: positive numbers, kept as float64. Where they are given,
         a record's hash covers its weight.
-    drafted : dict of str to int
-        What `maxrr.data.prepare` has read off the records to make inputs of them: in how many columns the `categories`,
-        the `scale` and the `gaps`. A condition of every model that is fitted on them.
+    drafted : int
+        Of how many columns `maxrr.data.prepare` has read the encoding off the records: a condition of every model that
+        is fitted on them.
 
     Raises
     ------
@@ -74,7 +73,7 @@ class Dataset:
     name: str = ""
     columns: tuple[str, ...] | None = None
     weights: NDArray[np.float64] | None = None
-    drafted: Mapping[str, int] = field(default_factory=dict)
+    drafted: int = 0
 
     def __post_init__(self) -> None:
         inputs = checks.check_inputs(self.inputs)

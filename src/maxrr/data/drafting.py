@@ -21,7 +21,7 @@ import numpy as np
 
 from maxrr.data.checks import as_array, is_missing, named
 from maxrr.data.doubts import ID
-from maxrr.data.encoding import Categories, Encoding, Number, category_of, constants_of, list_of
+from maxrr.data.encoding import Categories, Encoding, Number, category_of, list_of
 from maxrr.data.labels import IdsFrom, Misfit
 from maxrr.data.reading import Reading, beside
 from maxrr.data.sources import read
@@ -129,12 +129,17 @@ def prepare(
             draft = drafted(table_in(path), reading)
             if draft.problems:
                 raise DataError("\n  ".join(["cannot be read as it is:", *draft.problems]))
-            from_records = tuple(name for name, rule in draft.rules.items() if constants_of(rule))
+            from_records = tuple(name for name, rule in draft.rules.items() if has_constants(rule))
             reading = replace(draft.reading, encoding=Encoding(draft.rules), drafted=from_records)
             notes, header = notes | draft.notes, header + OF_TABLES
     read(path, reading, True, None)  # which says what else is wrong
     write_atomically(target, (header + reading.to_toml(notes)).encode())
     return target
+
+
+def has_constants(rule: Categories | Number) -> bool:
+    """Whether a rule tells something of the values in a column, beyond their type."""
+    return isinstance(rule, Categories) or rule.indicator or (rule.mean, rule.width) != (0.0, 1.0)
 
 
 def table_in(path: Path) -> Columns:

@@ -340,14 +340,6 @@ def encode(
     return tuple(found), np.concatenate(blocks, axis=1)
 
 
-def constants_of(rule: Categories | Number) -> list[str]:
-    """Name the constants of a rule that tell something of the values in a column."""
-    if isinstance(rule, Categories):
-        return ["categories"]
-    scaled = (rule.mean, rule.width) != (0.0, 1.0)
-    return ["scale"] * scaled + ["gaps"] * rule.indicator
-
-
 def category_of(cell: Any) -> str:
     """One text for a category that programs write in several ways.
 

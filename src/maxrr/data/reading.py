@@ -6,13 +6,12 @@ It is said once, in a file beside the source (`people.csv.toml`), which `prepare
 import json
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from maxrr.data.encoding import Encoding, as_plain, check_columns, constants_of, encoding_of
+from maxrr.data.encoding import Encoding, as_plain, check_columns, encoding_of
 from maxrr.data.labels import check_ids_from
 from maxrr.data.train_test import check_split_by
 from maxrr.errors import DataError, MissingColumn
@@ -49,12 +48,6 @@ class Reading:
     def others(self) -> list[str]:
         """The columns that say something of a record and are no inputs."""
         return [name for name in (self.label, self.id, self.subject, self.weight) if name is not None]
-
-    @property
-    def read_off(self) -> dict[str, int]:
-        """What `prepare` has read off the records: in how many columns the categories, the scale and the gaps."""
-        rules = [rule for name, rule in self.encoding.rules.items() if name in self.drafted]
-        return dict(Counter(what for rule in rules for what in constants_of(rule)))
 
     def check(self, header: Sequence[str]) -> None:
         """Refuse a table that lacks what was asked for."""

@@ -137,4 +137,4 @@ def read(source: str | Path, how: Reading, whole: bool, progress: Progress | Non
             raise DataError("meta (--meta) is for an .npy file, which says nothing of its rows itself. Leave it out")
         part, columns = part_of(columns_in(path, how, check=how.check), how)
     sides = divide(part, str(path), how.split_by)
-    return pair(*sides, str(path), columns=columns, whole=whole, drafted=how.read_off)
+    return pair(*sides, str(path), columns=columns, whole=whole, drafted=len(how.drafted))

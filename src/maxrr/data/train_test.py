@@ -1,7 +1,6 @@
 """From the records that a source holds to a training and a test dataset that belong together."""
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -109,7 +108,7 @@ def train_and_test(records: Dataset, split_by: SplitBy = "subject") -> tuple[Dat
 
 def pair(
     train: Part, test: Part, source: str, class_names: tuple[str, ...] | None = None,
-    columns: tuple[str, ...] | None = None, *, whole: bool = False, drafted: Mapping[str, int] | None = None,
+    columns: tuple[str, ...] | None = None, *, whole: bool = False, drafted: int = 0,
 ) -> tuple[Dataset, Dataset]:  # fmt: skip
     """Both sides as datasets of the same classes, kinds and shapes, without a common id. Errors name the source.
 
@@ -127,7 +126,7 @@ def pair(
         first, second = (
             Dataset(
                 part.inputs, codes, names, part.ids, part.subjects, f"{source} ({side})", columns, part.weights,
-                drafted or {},
+                drafted,
             )
             for part, codes, side in ((train, of_train, "train"), (test, of_test, "test"))
         )  # fmt: skip

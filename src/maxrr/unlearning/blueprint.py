@@ -60,7 +60,7 @@ class Blueprint:
     given: Mapping[str, str] = field(default_factory=dict)  # weights that were not trained here
     class_weight: Mapping[str, float] = field(default_factory=dict)  # by the name of the class; others weigh 1
     core: Core | None = None  # None where the caller's own code chose, and is not at hand any more
-    drafted: Mapping[str, int] = field(default_factory=dict)  # what of the records' encoding was read off them
+    drafted: int = 0  # columns whose encoding was read off the records
 
     @property
     def recipe_facts(self) -> dict[str, Any]:

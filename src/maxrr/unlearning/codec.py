@@ -43,7 +43,7 @@ def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
     return Facts(
         network=network, core=core_facts(made.core), shards=made.sharding.count, frozen=made.frozen, seed=made.seed,
         recipe=made.recipe.facts, C=made.C, device=made.device, threads=made.threads,
-        environment=asdict(made.environment), given=dict(made.given), drafted=dict(made.drafted),
+        environment=asdict(made.environment), given=dict(made.given), drafted=made.drafted,
         unconditional=choice.unconditional, depended_on=choice.depended_on, details=dict(choice.details),
         dtype=as_facts(records.dtype), shape=records.shape, layers=fitted.fingerprint.layers,
         heads=tuple(HeadFacts(head.label, head.certificate) for head in taken(fitted.heads)),

@@ -37,7 +37,10 @@ def conditions(
             "seed nor trained here from the start: on the word of whoever gave them that no record had a part in them"
         )
     if blueprint.drafted:
-        found.append(by_draft(blueprint.drafted))
+        found.append(
+            f"the encoding of {count(blueprint.drafted, 'column')} was drafted from the table, which had the records "
+            "that are forgotten: its constants stay, and without the records others might have been drafted"
+        )
     if adopted:
         found.append(ADOPTED)
     elif "function" in blueprint.recipe_facts:
@@ -51,19 +54,6 @@ def conditions(
         records = count(waiting, "added record waits", "added records wait")
         found.append(f"the core is that of the last fit: {records} for the next one, to be core by the rule")
     return found
-
-
-def by_draft(drafted: Mapping[str, int]) -> str:
-    """The condition that constants of the encoding were read off the records, and stay when some are forgotten.
-
-    >>> by_draft({"categories": 2, "scale": 1})[:72]
-    'the encoding was drafted from the table (categories of 2 columns, scale '
-    """
-    what = ", ".join(f"{name} of {count(columns, 'column')}" for name, columns in drafted.items())
-    return (
-        f"the encoding was drafted from the table ({what}), which had the records that are forgotten: these constants "
-        "stay, and without the records others might have been drafted"
-    )
 
 
 def by_own_function(recipe: Mapping[str, Any]) -> str:

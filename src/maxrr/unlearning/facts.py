@@ -108,7 +108,7 @@ class Facts:
     threads: PositiveInt
     environment: dict[str, Any]
     given: dict[str, str]
-    drafted: dict[str, PositiveInt]
+    drafted: Count
     unconditional: bool
     depended_on: str
     details: dict[str, int | float | str]

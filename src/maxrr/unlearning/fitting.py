@@ -114,7 +114,7 @@ def fit(
         recipe, model.C, model.device, model.threads, Environment.here(chosen_device(model.device), model.threads),
         {} if frozen else given_weights(network), weights,
         copy.deepcopy(rule_of(model.core)),
-        dict(before.blueprint.drafted if again and before is not None else dataset.drafted),
+        before.blueprint.drafted if again and before is not None else dataset.drafted,
     )  # fmt: skip
     blueprint.check_weights(dataset)
     check_comes_back(network, dataset.shape, dataset.inputs.dtype)
