@@ -20,7 +20,6 @@ PUBLIC = {
         "audit",
     },
     "maxrr.core": {
-        "Adopted",
         "Core",
         "FrequencyCore",
         "Frozen",
@@ -77,6 +76,7 @@ PUBLIC = {
         "LeNet5",
         "NoNetwork",
         "Recipe",
+        "Resized",
         "Run",
         "embed",
         "split",
