@@ -126,11 +126,17 @@ def train_again(model, records, core_ids):
     if shards == 1:
         return trained_alone(model, records.select(np.asarray(core_ids)[::-1]), model.seed)
     key, core = key_of(model.core), np.asarray(core_ids)[::-1]
-    whose = np.array([shard_of(id_, key, shards) for id_ in core.tolist()])
+    whose = np.array([shard_of(name, key, shards) for name in decided_by(model.core, records, core)])
     return Beside(
         trained_alone(model, records.select(core[whose == shard]), seed_of(model.seed, shard))
         for shard in range(shards)
     )  # fmt: skip
+
+
+def decided_by(rule, records, ids):
+    """What a rule hashes for these records: their people, where it goes by people and the records name them."""
+    by_person = getattr(rule, "by", "record") == "subject" and records.subjects is not None
+    return (records.subjects[records.rows(ids)] if by_person else np.asarray(ids)).tolist()
 
 
 def trained_alone(model, core, seed):

@@ -132,7 +132,7 @@ EXTRACTORS = {}
 
 def trained_on(model, records):
     """The extractor that training on the core of these records gives, whatever was there before."""
-    core = np.sort(records.ids[CORES["hash"].is_core(records.ids)])
+    core = np.sort(records.ids[CORES["hash"].is_core(records.ids, records.subjects)])
     known = records.select(core).content_hash()
     if known not in EXTRACTORS:
         EXTRACTORS[known] = train_again(model, records, core)

@@ -37,7 +37,7 @@ def new_records(count=12, label=None, first=5, seed=1):
     ids = np.sort(table().ids)[:count] + first
     labels = rng.integers(0, 3, count) if label is None else np.full(count, label)
     values = rng.normal(size=(count, 5)).astype(np.float32)
-    return Dataset(values, labels, table().class_names, ids, np.full(count, 9_000))
+    return Dataset(values, labels, table().class_names, ids, 9_000 + np.arange(count) % 5)
 
 
 @pytest.mark.parametrize("kind", ["hash", "full", "frequency", "frozen"])
@@ -57,7 +57,7 @@ def test_a_model_with_more_is_the_one_of_the_same_core_on_all(kind):
 
 def test_where_none_of_them_is_core_it_is_a_fit_of_everything():
     new = new_records()
-    new = new.select(new.ids[~HASH.is_core(new.ids)])
+    new = new.select(new.ids[~HASH.is_core(new.ids, new.subjects)])
     model = table_model()
     receipt = model.add(new)
     assert (receipt.unconditional, receipt.conditions) == (True, [])
@@ -68,7 +68,7 @@ def test_where_none_of_them_is_core_it_is_a_fit_of_everything():
 
 def test_a_record_that_the_rule_makes_core_waits_for_the_next_fit_whatever_is_trained_before():
     new = new_records()
-    waiting = new.ids[HASH.is_core(new.ids)]
+    waiting = new.ids[HASH.is_core(new.ids, new.subjects)]
     model = table_model()
     core = core_of(model)
     words = f"{len(waiting)} added records wait"

@@ -42,7 +42,7 @@ def test_a_bundle_there_and_back(tmp_path, here):
 
 
 @pytest.mark.parametrize(("core", "stored"), [
-    (HashCore(0.5, key="house"), ("HashCore", {"fraction": 0.5, "shards": 1}, b"house")),
+    (HashCore(0.5, key="house"), ("HashCore", {"fraction": 0.5, "shards": 1, "by": "subject"}, b"house")),
     (FrequencyCore(9, tie_breaker="ties"), ("FrequencyCore", {"k": 9, "runs": 10, "shards": 1}, b"ties")),
     (MiddleCore(9, runs=2), ("MiddleCore", {"k": 9, "runs": 2, "shards": 1}, b"maxrr")),
 ])  # fmt: skip

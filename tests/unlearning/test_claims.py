@@ -45,7 +45,7 @@ def test_replacing_the_only_record_of_a_class_keeps_the_class(labels):
 def test_a_class_without_core_records_vanishes(here):
     """The extractor never knew it, and is the one of a fit on the rest."""
     data = table()
-    outside = ~CORE.is_core(data.ids)
+    outside = ~CORE.is_core(data.ids, data.subjects)
     labels = np.where(data.labels == 0, np.where(outside, 0, 1), data.labels)  # class 0 is all outside the core
     named = replace(data, labels=labels)
     model = fresh(CORE, data).fit(named)

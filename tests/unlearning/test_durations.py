@@ -36,7 +36,7 @@ def test_a_pace_is_seconds_a_piece():
 
 @pytest.mark.parametrize(("shards", "touched"), [(1, 1), (4, 3)])
 def test_a_plan_counts_the_shards_that_are_trained_again(shards, touched):
-    found = fresh(HashCore(0.9, key="house", shards=shards), table()).fit(table())
+    found = fresh(HashCore(0.9, key="house", shards=shards, by="record"), table()).fit(table())
     found._state = replace(found._state, durations=Durations(TRAIN, EMBED, HEAD))
     shard = sharding_of(found.core).of(found.core_.ids)
     plan = found.plan([found.core_.ids[shard == number][0] for number in range(touched)], core_policy="retrain")

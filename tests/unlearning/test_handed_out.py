@@ -101,7 +101,7 @@ def hashed():
 
 
 def in_shards():
-    return fresh(HashCore(0.9, key="house", shards=2), RECORDS).fit(RECORDS)
+    return fresh(HashCore(0.9, key="house", shards=2, by="record"), RECORDS).fit(RECORDS)
 
 
 def adopted():

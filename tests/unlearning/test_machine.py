@@ -70,9 +70,13 @@ class Books:
         if (core or kept) and policy == "retrain":
             if self.rule is not None:
                 there = np.array(sorted(set(self.records) - self.late))
-                self.core = set(there[self.rule(there)].tolist())
+                self.core = set(there[self.rule(there, self.people(there))].tolist())
             self.train()
         return len(core)
+
+    def people(self, ids):
+        """Whom the records are about."""
+        return np.array([self.records[id_][2] for id_ in ids.tolist()])
 
     def dataset(self):
         ids = list(self.records)
@@ -202,7 +206,9 @@ class Requests(RuleBasedStateMachine):
         assert self.model.content_hash_ == retained.content_hash()
         assert core_of(self.model).tolist() == sorted(self.books.core)
         late, core = np.array(sorted(self.books.late), dtype=np.int64), EVERY_CORE[self.core]
-        waiting = late[core.is_core(late)] if isinstance(core, HashCore | FullCore) else late[:0]
+        waiting = (
+            late[core.is_core(late, self.books.people(late))] if isinstance(core, HashCore | FullCore) else late[:0]
+        )
         assert self.model._fitted.waiting.tolist() == waiting.tolist()
         extractor = self.extractor(retained)
         head = fit_again(extractor, retained)

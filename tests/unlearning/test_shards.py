@@ -28,6 +28,7 @@ from tests.unlearning import trainings
 from tests.unlearning.problems import (
     FIRST_ID,
     core_of,
+    decided_by,
     everything,
     fit_again,
     fresh,
@@ -50,7 +51,7 @@ CASES = some(4, [("hash", 4), ("full", 2), ("middle", 4), ("hash", 1), ("full", 
 
 def core(kind, shards):
     return {
-        "hash": HashCore(0.5, key="house", shards=shards),
+        "hash": HashCore(0.5, key="house", shards=shards, by="record"),
         "full": FullCore(shards, key="house"),
         "middle": MiddleCore(40, runs=2, shards=shards),
     }[kind]
@@ -68,7 +69,11 @@ def model_of(kind, shards):
 def in_shard(model, shard):
     """Its core records, by the rule written out."""
     rule = model.core
-    return np.array([id_ for id_ in core_of(model).tolist() if shard_of(id_, key_of(rule), rule.shards) == shard])
+    core = core_of(model)
+    names = decided_by(rule, model._fitted.records.retained(), core)
+    return np.array(
+        [id_ for id_, name in zip(core, names, strict=True) if shard_of(name, key_of(rule), rule.shards) == shard]
+    )
 
 
 def never_saw(kind, shards, records, core_ids):
@@ -452,7 +457,7 @@ def test_a_core_of_one_class_is_refused_as_without_shards():
 @pytest.mark.parametrize(
     "made",
     [
-        lambda shards: HashCore(0.5, key="house", shards=shards),
+        lambda shards: HashCore(0.5, key="house", shards=shards, by="record"),
         lambda shards: FullCore(shards=shards),
         lambda shards: MiddleCore(40, shards=shards),
         lambda shards: FrequencyCore(40, shards=shards),
@@ -497,7 +502,7 @@ def test_a_bundle_knows_the_shards_and_a_replay_says_identical(here, tmp_path):
     assert bundle.blueprint.sharding == sharding_of(model.core)
     replayed = replay(receipt, bundle, table().without([*kept, *gone]))
     assert (replayed.outcome, replayed.made_again) == ("identical", "extractor and heads")
-    assert receipt.core_details == {"kind": "hash", "fraction": 0.5, "shards": 4}
+    assert receipt.core_details == {"kind": "hash", "fraction": 0.5, "by": "record", "shards": 4}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -105,7 +105,7 @@ def test_two_classes(labels):
 def test_of_a_dataset_class_names_are_predicted(classes):
     data = table(classes=classes)
     names = np.array(data.class_names)
-    on_dataset = fresh(HashCore(0.5, key="house"), data).fit(data)
+    on_dataset = fresh(HashCore(0.5, key="house", by="record"), data).fit(data)
     on_numbers = clone(on_dataset).fit(data.inputs, data.labels + 7, ids=data.ids)
     found = on_dataset.predict(data)
     assert on_dataset.classes_.tolist() == names.tolist()

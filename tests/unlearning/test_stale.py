@@ -130,7 +130,7 @@ def test_errors_say_what_can_be_done_and_survive_a_pickle(model):
 
 
 FORGED = {
-    "another action": {"action": Action.erase}, "another guarantee": {"guarantee": Guarantee.refit},
+    "another action": {"action": Action.refuse}, "another guarantee": {"guarantee": Guarantee.refit},
     "another count": {"core": 0}, "other conditions": {"conditions": ["none"]}, "another reason": {"reason": "none"},
 }  # fmt: skip
 

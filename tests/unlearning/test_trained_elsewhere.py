@@ -93,7 +93,7 @@ def test_and_finds_one_that_saw_other_records(here):
 
 def test_a_core_by_a_rule_is_held_against_what_was_trained_on():
     records = table()
-    core = records.ids[CORE.is_core(records.ids)]
+    core = records.ids[CORE.is_core(records.ids, records.subjects)]
     model = adopted(core, CORE).fit(records)
     assert model._fitted.conditions == [ADOPTED]
     free = kinds(model, records)[2]
@@ -111,7 +111,7 @@ def test_a_core_by_a_rule_is_held_against_what_was_trained_on():
 def test_records_that_wait_to_be_core_are_trained_on_by_a_model_that_trains_here():
     """An adopted network has not seen them: the message says which model can."""
     records = table()
-    core = np.sort(records.ids[CORE.is_core(records.ids)])
+    core = np.sort(records.ids[CORE.is_core(records.ids, records.subjects)])
     model = adopted(core[1:], CORE).fit(records.without(core[:1]))
     model.add(records.select(core[:1]))
     with pytest.raises(DataError, match=r"MaxRR\(network, core, train=…\)"):
@@ -126,7 +126,7 @@ ADOPTED_BEFORE = some(2, [(True, "retrain"), (False, "keep-extractor"), (True, "
 
 def core_and_rule(by_rule):
     records = table()
-    return (np.sort(records.ids[CORE.is_core(records.ids)]), CORE) if by_rule else (IDS, None)
+    return (np.sort(records.ids[CORE.is_core(records.ids, records.subjects)]), CORE) if by_rule else (IDS, None)
 
 
 @pytest.mark.parametrize(("by_rule", "policy"), ADOPTED_BEFORE)

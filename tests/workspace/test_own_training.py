@@ -84,7 +84,7 @@ def test_facts_that_are_no_function(change):
 def test_an_adopted_core_by_a_rule_goes_on_by_it(tmp_path):
     records = table()
     rule = HashCore(0.5, key="house")
-    core = records.ids[rule.is_core(records.ids)]
+    core = records.ids[rule.is_core(records.ids, records.subjects)]
     Workspace.create(tmp_path / "ws", adopted(core, rule), records).close()
     with Workspace.open(tmp_path / "ws", train=trainings.by_adamw) as workspace:
         assert workspace.model.core == rule

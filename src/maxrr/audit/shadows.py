@@ -109,7 +109,8 @@ class Maker:
         everything = case.everything
         cores = {BEFORE: case.core_before, RETRAINED: case.core_after}
         return cls(
-            case.fitted.blueprint.without_key(), everything, case.fitted.blueprint.sharding.of(everything.ids),
+            case.fitted.blueprint.without_key(), everything,
+            case.fitted.blueprint.sharding.of(everything.ids, everything.subjects),
             everything.rows(case.forgotten.ids), everything.rows(case.retained.ids[case.sample]),
             {kind: everything.rows(ids) for kind, ids in cores.items()}, case.touches_core,
             case.test, device,

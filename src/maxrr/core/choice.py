@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maxrr.core.shards import TIE_BREAKER, as_bytes, checked_count, keyed_hashes
+from maxrr.core.shards import PERSON, RECORD, TIE_BREAKER, as_bytes, checked_count, decided_by, keyed_hashes
 from maxrr.data import Dataset
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import Training
@@ -59,7 +59,7 @@ class Core(Protocol):
     ) -> Choice:  # fmt: skip
         """Choose the core among these records.
 
-        A core that decides for each record by itself also has a method `is_core(ids)`, for any ids.
+        A core that decides for each record by itself also has a method `is_core(ids, subjects)`, for any.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ def words_of(core: Core | None, network: Network) -> Words | None:
     """What every choice by a rule of this library says; None for any other, whose words are its maker's.
 
     >>> words_of(HashCore(0.3, key="house"), network=None).details
-    {'kind': 'hash', 'fraction': 0.3}
+    {'kind': 'hash', 'fraction': 0.3, 'by': 'subject'}
     """
     words = getattr(core, "_words", None) if type(core).__module__.startswith("maxrr.core.") else None
     return None if words is None else words(network)
@@ -148,33 +148,44 @@ def check_classes(dataset: Dataset) -> None:
         raise ValueError(f"a core is chosen among records of two classes or more, but these have {found}")
 
 
+def check_decider(by: str) -> None:
+    """Refuse to decide about records by anything but their people or their own ids."""
+    if by not in (PERSON, RECORD):
+        raise ValueError(f"by is {PERSON!r} or {RECORD!r}, not {by!r:.80}")
+
+
 @dataclass(frozen=True)
 class HashCore:
-    """A record is core if a keyed hash of its id says so. Whether it is does not depend on any other record.
+    """A record is core if a keyed hash of its person, or of its id, says so, whatever other records there are.
 
     When records are forgotten, the core of the others is what it would have been without them: exactness is
-    unconditional.
+    unconditional. Where records say whom they are about, a person is wholly core or not at all: a core of a tenth then
+    concerns a tenth of the people, where by record it would hold a record of 88 % of those with 20 records each.
 
     Parameters
     ----------
     fraction : float
         About which share of all records is core: above 0, at most 1.
     key : bytes or str
-        The key of the hash. Keep it secret: it tells for any id whether the record is core, and in which shard.
+        The key of the hash. Keep it secret: it tells of anybody whether their records are core, and in which shard.
     shards : int
         Into how many shards the core is divided, 1 by default. Each has an extractor of its own, so that forgetting a
-        core record exactly trains one of them again. Which shard a record is in depends on its id and the key alone.
+        core record exactly trains one of them again.
+    by : str
+        What decides: "subject" (the default), whom a record is about, and its own id where the records do not say; or
+        "record", always its own id.
 
     Examples
     --------
     >>> core = HashCore(0.25, key="secret")
     >>> int(core.is_core(np.arange(10_000)).sum()), core
-    (2478, HashCore(fraction=0.25, shards=1))
+    (2478, HashCore(fraction=0.25, shards=1, by='subject'))
     """
 
     fraction: float
     key: bytes | str = field(repr=False)
     shards: int = 1
+    by: str = PERSON
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fraction", float(self.fraction))
@@ -182,14 +193,17 @@ class HashCore:
         if not 0.0 < self.fraction <= 1.0:
             raise ValueError(f"a fraction of the records is above 0 and at most 1, not {self.fraction:g}")
         object.__setattr__(self, "key", as_bytes(self.key, "key"))
+        check_decider(self.by)
 
-    def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether records with these ids are core: the first 64 bits of the hash, as a fraction, are below `fraction`.
+    def is_core(self, ids: NDArray[Any], subjects: NDArray[Any] | None = None) -> NDArray[np.bool_]:
+        """Whether records are core: the first 64 bits of the hash, as a fraction, are below `fraction`.
 
         Parameters
         ----------
         ids
             Record ids.
+        subjects
+            Whom each record is about, if that is said.
 
         Returns
         -------
@@ -197,18 +211,20 @@ class HashCore:
             One answer per id.
         """
         bound = self.fraction * 2.0**64  # exact, and Python compares integers with it exactly
-        hashes = keyed_hashes(ids, as_bytes(self.key, "key"))
+        hashes = keyed_hashes(decided_by(self.by, ids, subjects), as_bytes(self.key, "key"))
         return np.array([int.from_bytes(value[:8], "big") < bound for value in hashes], dtype=bool)
 
     def _words(self, network: Network) -> Words:
         """What the choice says, whichever records there are."""
-        because = "whether a record is core depends on its id and a key alone, not on any other record"
-        return Words(because, {"kind": "hash", "fraction": self.fraction, **in_shards(self.shards)})
+        what = "its id" if self.by == RECORD else "whom it is about (where nothing says so, its id)"
+        because = f"whether a record is core depends on {what} and a key alone, not on any other record"
+        return Words(because, {"kind": "hash", "fraction": self.fraction, "by": self.by, **in_shards(self.shards)})
 
     def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
-        """Choose the core, as `Core.choose` does; nothing but the ids and the classes of the records is looked at."""
+        """Choose the core, as `Core.choose` does; nothing but names and classes of the records is looked at."""
         check_classes(dataset)
-        return choice_of(dataset, dataset.ids[self.is_core(dataset.ids)], self._words(network), unconditional=True)
+        ids = dataset.ids[self.is_core(dataset.ids, dataset.subjects)]
+        return choice_of(dataset, ids, self._words(network), unconditional=True)
 
 
 @dataclass(frozen=True)
@@ -220,23 +236,29 @@ class FullCore:
     shards : int
         Into how many shards the records are divided, as in `HashCore`.
     key : bytes or str
-        What ids are hashed with to find their shards. Whoever knows it knows for any id in which shard its record is.
+        What is hashed with to find shards. Whoever knows it knows in which shard a record is.
+    by : str
+        What decides about the shard of a record, as in `HashCore`.
     """
 
     shards: int = 1
     key: bytes | str = field(default=TIE_BREAKER, repr=False)
+    by: str = PERSON
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shards", checked_count(self.shards))
         object.__setattr__(self, "key", as_bytes(self.key, "key"))
+        check_decider(self.by)
 
-    def is_core(self, ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether records with these ids are core: all are.
+    def is_core(self, ids: NDArray[Any], subjects: NDArray[Any] | None = None) -> NDArray[np.bool_]:
+        """Whether records are core: all are.
 
         Parameters
         ----------
         ids
             Record ids.
+        subjects
+            Whom each record is about, if that is said.
 
         Returns
         -------

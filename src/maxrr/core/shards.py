@@ -43,12 +43,20 @@ def keyed_hashes(ids: NDArray[Any], key: bytes, purpose: bytes = CORE) -> list[b
     return [hmac.digest(key, framed(purpose, identifier_bytes(id_)), "sha256") for id_ in ids.tolist()]
 
 
+PERSON, RECORD = "subject", "record"  # what decides about a record: whom it is about, or its own id
+
+
+def decided_by(by: str, ids: NDArray[Any], subjects: NDArray[Any] | None) -> NDArray[Any]:
+    """What is hashed for each record: the person it is about, where that is said and asked for, or its own id."""
+    return ids if subjects is None or by == RECORD else subjects
+
+
 SEEDS = 13  # the stream below the model's seed that gives those of shards
 
 
 @dataclass(frozen=True)
 class Sharding:
-    """Which shard a record belongs to: by a keyed hash of its id, whatever other records there are.
+    """Which shard a record belongs to: by a keyed hash of its person or id, whatever other records there are.
 
     Parameters
     ----------
@@ -56,6 +64,8 @@ class Sharding:
         How many shards there are, 1 or more.
     key : bytes
         The key of the hash.
+    by : str
+        "subject": all records of a person are in one shard; "record": each record is decided by its id.
 
     Examples
     --------
@@ -65,14 +75,17 @@ class Sharding:
 
     count: int = 1
     key: bytes = field(default=TIE_BREAKER, repr=False)
+    by: str = RECORD
 
-    def of(self, ids: NDArray[Any]) -> NDArray[np.int64]:
+    def of(self, ids: NDArray[Any], subjects: NDArray[Any] | None = None) -> NDArray[np.int64]:
         """The number of the shard of each record, from 0.
 
         Parameters
         ----------
         ids
             Record ids.
+        subjects
+            Whom each record is about, if that is said.
 
         Returns
         -------
@@ -81,7 +94,7 @@ class Sharding:
         """
         if self.count == 1:
             return np.zeros(len(ids), dtype=np.int64)
-        hashes = keyed_hashes(ids, self.key, SHARD)
+        hashes = keyed_hashes(decided_by(self.by, ids, subjects), self.key, SHARD)
         return np.array([int.from_bytes(value[:8], "big") * self.count >> 64 for value in hashes], dtype=np.int64)
 
     def seed(self, seed: int, shard: int) -> int:
@@ -120,7 +133,7 @@ def untrained(shard: NDArray[np.int64], labels: NDArray[np.int64], shards: Itera
 def sharding_of(core: object) -> Sharding:
     """How a way to choose the core divides it: as it says, or not at all."""
     key: bytes | str = getattr(core, "key", getattr(core, "tie_breaker", TIE_BREAKER))
-    return Sharding(getattr(core, "shards", 1), as_bytes(key, "key"))
+    return Sharding(getattr(core, "shards", 1), as_bytes(key, "key"), getattr(core, "by", RECORD))
 
 
 def checked_count(shards: int) -> int:

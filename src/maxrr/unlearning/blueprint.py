@@ -86,20 +86,22 @@ class Blueprint:
         """Return the blueprint without the key of its core, to train on records that are known to be core."""
         return replace(self, core=FullCore(self.sharding.count))
 
-    def core_ids(self, ids: NDArray[Any], chosen: NDArray[Any], waiting: NDArray[Any]) -> NDArray[Any]:
+    def core_ids(
+        self, ids: NDArray[Any], subjects: NDArray[Any] | None, chosen: NDArray[Any], waiting: NDArray[Any]
+    ) -> NDArray[Any]:  # fmt: skip
         """Return the ids to train on: by rule for HashCore and FullCore, else the chosen ones still present.
 
         Records that wait for the next fit are not among them.
         """
         if self.decides_each:
-            core = self.core_by_rule(ids)
+            core = self.core_by_rule(ids, subjects)
             return np.setdiff1d(core, waiting) if len(waiting) else core
         return np.intersect1d(chosen, ids)
 
-    def core_by_rule(self, ids: NDArray[Any]) -> NDArray[Any]:
-        """Which of these ids the rule makes core, sorted; none where there is no rule for each."""
+    def core_by_rule(self, ids: NDArray[Any], subjects: NDArray[Any] | None) -> NDArray[Any]:
+        """Which of these records, by their ids, the rule makes core, sorted; none where there is no rule for each."""
         if isinstance(self.core, HashCore | FullCore) and self.decides_each:
-            return np.sort(ids[self.core.is_core(ids)])
+            return np.sort(ids[self.core.is_core(ids, subjects)])
         return ids[:0]
 
     def train_extractor(
@@ -149,7 +151,7 @@ class Blueprint:
             )  # fmt: skip
             return {0: split(run.network)[0]}
         found: dict[int, nn.Module] = {}
-        shard = self.sharding.of(core.ids)
+        shard = self.sharding.of(core.ids, core.subjects)
         for classes, numbers in alike(core.labels, shard, shards).items():
             seeds = [self.sharding.seed(self.seed, number) for number in numbers]
             if len(classes) < 2:
@@ -212,7 +214,8 @@ class Blueprint:
         """Which of these shards have too little to be trained on; a single one has not."""
         if self.sharding.count == 1:
             return frozenset()
-        return frozenset(untrained(self.sharding.of(choice.ids), records.labels[records.rows(choice.ids)], shards))
+        core = records.select(choice.ids)
+        return frozenset(untrained(self.sharding.of(core.ids, core.subjects), core.labels, shards))
 
     def warn_of_untrained(self, shards: Collection[int], stacklevel: int) -> None:
         """Tell the caller which shards have come to have too little to be trained on; nothing where none has."""

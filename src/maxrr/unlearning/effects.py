@@ -1,6 +1,7 @@
 """What a request would do to a state: which heads and classes it touches, and what becomes of the core."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from maxrr.unlearning.state import Fitted
 class Effect:
     """What a request does to a state, whatever the policy."""
 
-    influential: int  # that are not core
+    influential: Ints  # rows of those that are not core
     shaped: int  # heads
     labels_left: Ints  # of records, those that arrive included
     twins: int
@@ -27,7 +28,7 @@ class Effect:
         left = np.flatnonzero(records.counts_without(request.rows))
         if request.added is not None:
             left = np.union1d(left, request.added.labels)
-        influential = int(np.count_nonzero(among & ~fitted.core[request.rows]))
+        influential = request.rows[among & ~fitted.core[request.rows]]
         return cls(influential, shaped, left, records.twins(request.rows))
 
 
@@ -57,15 +58,21 @@ class CoreAfter:
         records, added, sharding = fitted.records, request.added, fitted.blueprint.sharding
         staying = records.alive.copy()
         staying[request.rows] = False
-        ids, labels = records.ids[staying], records.labels[staying]
         core = records.ids[fitted.core & staying]
-        if added is not None:
-            ids, labels = np.concatenate([ids, added.ids]), np.concatenate([labels, added.labels])
-        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, core, fitted.waiting))
-        touched = set(sharding.of(records.ids[request.core_rows]).tolist())
+
+        def afterwards(name: str) -> NDArray[Any]:
+            """Return the ids, subjects or labels of all records that there will be."""
+            arriving = [] if added is None else [getattr(added, name)]
+            return np.concatenate([getattr(records, name)[staying], *arriving])
+
+        ids, labels = afterwards("ids"), afterwards("labels")
+        subjects = None if records.subjects is None else afterwards("subjects")
+        chosen = np.isin(ids, fitted.blueprint.core_ids(ids, subjects, core, fitted.waiting))
+        shard = sharding.of(ids[chosen], None if subjects is None else subjects[chosen])
+        touched = set(records.shards(sharding, request.core_rows).tolist())
         shards = tuple(sorted(touched | fitted.stale)) if sharding.count > 1 else (0,)
         return cls(
-            labels[chosen], sharding.of(ids[chosen]), shards, len(shards) / sharding.count
+            labels[chosen], shard, shards, len(shards) / sharding.count
         )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ class CoreFacts:
     """The class of a rule for the core, of `maxrr.core`, and its settings but for what it hashes ids with."""
 
     kind: str
-    settings: dict[str, bool | int | float]
+    settings: dict[str, bool | int | float | str]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.effects import NO_CORE, CoreAfter, Effect
 from maxrr.unlearning.reasons import why, why_not
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import KINDS, Fitted
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,9 @@ class Plan(Shown):
         How many records were asked for. It is the sum of the next five.
     core, influential, free, unknown, already_forgotten : int
         How many of them are core, influential (and not core), free, not in the model, or forgotten before.
+    people : dict or None
+        How many people the records are about, by the kind of record that is the most work to forget: "core",
+        "influential", "free". None where the records do not say whom they are about.
     added : int
         How many records arrive: those to add, or the one that takes the place of another.
     duplicates_left : int
@@ -67,6 +70,7 @@ class Plan(Shown):
     free: int
     unknown: int
     already_forgotten: int
+    people: dict[str, int] | None
     added: int
     duplicates_left: int
     heads: int
@@ -183,9 +187,10 @@ def make_plan(fitted: Fitted, request: Request, effect: Effect | None = None) ->
     return Plan(
         action, guarantee, reason, conditions_then(action, guarantee, fitted, request),
         requested=len(request.rows) + len(request.unknown) + request.already_forgotten,
-        core=len(request.core_rows), influential=effect.influential,
-        free=len(request.rows) - len(request.core_rows) - effect.influential,
-        unknown=len(request.unknown), already_forgotten=request.already_forgotten, added=arriving,
+        core=len(request.core_rows), influential=len(effect.influential),
+        free=len(request.rows) - len(request.core_rows) - len(effect.influential),
+        unknown=len(request.unknown), already_forgotten=request.already_forgotten,
+        people=people_in(fitted, request, effect), added=arriving,
         duplicates_left=effect.twins,
         heads=heads, extractors=len(trained.shards), trains=trained.records, embeds=embeds,
         seconds=fitted.durations.expected(
@@ -193,6 +198,18 @@ def make_plan(fitted: Fitted, request: Request, effect: Effect | None = None) ->
         ),
         alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip
+
+
+def people_in(fitted: Fitted, request: Request, effect: Effect) -> dict[str, int] | None:
+    """How many people a request is about, by the kind of record that is the most work to forget."""
+    subjects = fitted.records.subjects
+    if subjects is None:
+        return None
+    core, influential, every = (
+        set(subjects[rows].tolist()) for rows in (request.core_rows, effect.influential, request.rows)
+    )
+    each = (core, influential - core, every - influential - core)
+    return {kind: len(people) for kind, people in zip(KINDS, each, strict=True)}
 
 
 def work_of(action: Action, fitted: Fitted, request: Request, effect: Effect) -> tuple[int, int]:
@@ -216,7 +233,7 @@ def conditions_then(
         return []
     waiting = len(fitted.waiting)
     if request.adds and request.added is not None:
-        waiting += len(fitted.blueprint.core_by_rule(request.added.ids))
+        waiting += len(fitted.blueprint.core_by_rule(request.added.ids, request.added.subjects))
     elif waiting and request.added is None:
         waiting -= int(np.isin(fitted.waiting, fitted.records.ids[request.rows]).sum())
     stays = action is not Action.retrain

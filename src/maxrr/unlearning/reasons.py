@@ -30,8 +30,8 @@ def why(
     elif guarantee is Guarantee.untouched:
         said = "no requested record is core or influential: the model stays as it is, and the records are erased"
     elif guarantee is Guarantee.refit:
-        shaping = f"{of_the_records(effect.influential)} influential, none is core"
-        which = shaping if effect.influential else "none of the records is core or influential"
+        shaping = f"{of_the_records(len(effect.influential))} influential, none is core"
+        which = shaping if len(effect.influential) else "none of the records is core or influential"
         said = f"{which}: the heads are those that a fit on the retained records gives{stays}"
     else:
         technique = action is Action.technique

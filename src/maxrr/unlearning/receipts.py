@@ -114,7 +114,7 @@ def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[s
 
 def lasting(details: Mapping[str, Any]) -> dict[str, Any]:
     """How a core was chosen, without what was counted and measured then: that depends on who was there."""
-    return {name: details[name] for name in ("kind", "fraction", "runs", "shards") if name in details}
+    return {name: details[name] for name in ("kind", "fraction", "by", "runs", "shards") if name in details}
 
 
 def power_of_ten(value: float) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.core.shards import Sharding
 from maxrr.data import Dataset
 from maxrr.data.arrays import take
 from maxrr.data.hashes import content_hash, framed, identifier_bytes
@@ -42,6 +43,7 @@ class Indexes:
     there: Bools  # rows that are not erased
     owed: set[int] = field(default_factory=set)  # rows to be erased once they are gone
     made: dict[str, Index] = field(default_factory=dict)
+    person: Ints | None = None  # whom each row is about, by number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,11 +142,23 @@ class HeldRecords:
                     found[place] = row
         return found
 
+    def shards(self, sharding: Sharding, rows: Ints) -> Ints:
+        """The shards that the records of these rows are in."""
+        return sharding.of(self.ids[rows], None if self.subjects is None else self.subjects[rows])
+
     def of_subjects(self, subjects: Ids) -> Ints:
         """The rows of all records about these people."""
         if self.subjects is None:
             raise NoSubjects("the records do not say whom they are about: they have no subject ids")
         return self._rows_with(SUBJECTS, np.unique(subjects).tolist())
+
+    def people_of(self, rows: Bools) -> Bools:
+        """Which people some of these rows are about, by number. The records must have subject ids."""
+        if self.indexes.person is None:
+            self.indexes.person = np.unique(self.subjects, return_inverse=True)[1]
+        found = np.zeros(int(self.indexes.person.max(initial=-1)) + 1, dtype=bool)
+        found[self.indexes.person[rows]] = True
+        return found
 
     def people_without(self, rows: Ints) -> list[Any]:
         """The people whom no record is about once these rows are gone."""

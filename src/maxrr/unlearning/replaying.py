@@ -259,10 +259,10 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
     if bundle.classes != names:
         yield "the classes of the heads are not those of the records, or in another order"
     waiting = np.sort(ids_of(bundle.waiting))
-    chosen = bundle.blueprint.core_ids(dataset.ids, bundle.choice.ids, waiting)
+    chosen = bundle.blueprint.core_ids(dataset.ids, dataset.subjects, bundle.choice.ids, waiting)
     if not bundle.facts.left and not bundle.facts.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"
-    if not np.array_equal(waiting, bundle.blueprint.core_by_rule(waiting)):
+    if not np.isin(waiting, bundle.blueprint.core_by_rule(dataset.ids, dataset.subjects)).all():
         yield "records wait for the core that its rule does not make core"
     said = Words(bundle.choice.depended_on, lasting(bundle.choice.details))
     if said != (words_of(bundle.blueprint.core, bundle.blueprint.network) or said):

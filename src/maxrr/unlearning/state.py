@@ -206,6 +206,15 @@ def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
     return others & influential if kind == "influential" else others & ~influential
 
 
+def people_by_kind(fitted: Fitted) -> dict[str, int] | None:
+    """How many people there are by the kind of record that is the most work to forget; None without subject ids."""
+    if fitted.records.subjects is None:
+        return None
+    core, influential, free = (fitted.records.people_of(rows_of_kind(fitted, kind)) for kind in KINDS)
+    each = (core, influential & ~core, free & ~core & ~influential)
+    return {kind: int(people.sum()) for kind, people in zip(KINDS, each, strict=True)}
+
+
 def forgotten_people(fitted: Fitted, subjects: Sequence[int | str]) -> Bools:
     """Which people a request has left no record about. Others may have come since."""
     return np.array([subject_hmac(fitted.key, person) in fitted.people for person in subjects], dtype=bool)

@@ -98,7 +98,7 @@ def without_records(now: Fitted, request: Request, tombstones: Sequence[Tombston
         then,
         choice=replace(now.choice, ids=np.sort(before.ids[kept])),
         left=now.left | {id_hmac(now.key, id_, replaced=replaced) for id_ in core.tolist()},
-        stale=now.stale | set(now.blueprint.sharding.of(core).tolist()),
+        stale=now.stale | set(before.shards(now.blueprint.sharding, request.core_rows).tolist()),
     )
 
 
@@ -106,7 +106,8 @@ def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) 
     """The state with its extractor trained again on the records that are there; of several those that saw others."""
     retained = then.records.retained()
     blueprint = then.blueprint
-    choice = replace(then.choice, ids=blueprint.core_ids(retained.ids, then.choice.ids, then.waiting))
+    core = blueprint.core_ids(retained.ids, retained.subjects, then.choice.ids, then.waiting)
+    choice = replace(then.choice, ids=core)
     extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress, engine)
     extractor, fingerprint = blueprint.kept(extractor, retained.shape, retained.inputs.dtype)
     untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
@@ -161,7 +162,8 @@ def with_added(then: Fitted, request: Request) -> Fitted:
     """The state with more records. Those that were added, and that the rule makes core, wait for the next fit."""
     assert request.added is not None
     then = replace(then, records=then.records.with_added(HeldRecords.of(request.added)))
-    waiting = then.blueprint.core_by_rule(request.added.ids) if request.adds else ()
+    added = request.added
+    waiting = then.blueprint.core_by_rule(added.ids, added.subjects) if request.adds else ()
     return replace(then, waiting=np.union1d(then.waiting, waiting)) if len(waiting) else then
 
 
