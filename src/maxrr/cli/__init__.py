@@ -8,6 +8,7 @@ import typer
 
 from maxrr import version as released
 from maxrr.cli import (
+    advise,
     audit,
     backup,
     data,
@@ -57,6 +58,7 @@ def paragraphs(text: str) -> str:
 app = group(
     HELP,
     {
+        "advise": advise.advise,
         "fit": fit.fit,
         "plan": unlearn.plan,
         "unlearn": unlearn.unlearn,

@@ -1,0 +1,159 @@
+"""Which core to choose: small cores tried on a part of the records, before a model is fitted on all.
+
+No number of a model should depend on records that could be forgotten for nothing. So only those are looked at that a
+hash makes part of the sample; a fifth of them is set aside, and accuracy is measured on these alone. Cores of one key
+lie within each other: a sample that is drawn with the key of the core to come is core before any other record is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binomtest
+
+from maxrr.core import Frozen, HashCore
+from maxrr.data import Dataset
+from maxrr.errors import DataError
+from maxrr.nets import split
+from maxrr.nets.public_weights import SEED
+from maxrr.nets.seeding import made
+from maxrr.progress import Progress
+from maxrr.unlearning.model import MaxRR
+from maxrr.unlearning.state import people_by_kind
+
+SHARES = (0.0, 0.05, 0.1, 0.2)
+MOST = 5_000  # records of the sample, if nothing else is asked for
+ASIDE = 0.2  # of the sample
+NEAR = 0.01  # of accuracy: cores that are no worse than this beside the best are as good
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a core of a size gave on the sample, and would cost with all records.
+
+    Attributes
+    ----------
+    share
+        Of the records, or people, that are core; 0 where the network is used as it was given.
+    accuracy, low, high
+        On the records that were set aside, with an interval of 95 % (Wilson's).
+    influential
+        The share of the records outside the core that shaped a head.
+    retrain
+        About how many seconds it takes to forget a core record exactly, of all records.
+    seconds
+        About how many seconds the request of one person takes on average, of all records.
+    """
+
+    share: float
+    accuracy: float
+    low: float
+    high: float
+    influential: float
+    retrain: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Cores that were tried on a sample, and which to choose.
+
+    Attributes
+    ----------
+    trials
+        One for each share, in this order.
+    best
+        The smallest core whose accuracy is within 0.01 of the best.
+    sample, tested
+        How many records were looked at, and how many of these were set aside.
+    """
+
+    trials: tuple[Trial, ...]
+    best: Trial
+    sample: int
+    tested: int
+
+    @property
+    def words(self) -> str:
+        """The recommendation, in a sentence."""
+        if not self.best.share:
+            return "no core is enough: use the network as it is (Frozen, --core frozen), so that every request is exact"
+        return (
+            f"a core of {self.best.share:g} of the records (HashCore({self.best.share:g}), --core {self.best.share:g})"
+        )
+
+
+def advise(
+    model: MaxRR, dataset: Dataset, *, shares: Sequence[float] = SHARES, records: int = MOST,
+    key: bytes | str = "advise", progress: Progress | None = None,
+) -> Advice:  # fmt: skip
+    """Try cores of several sizes on a sample of the records, and say which to choose.
+
+    Parameters
+    ----------
+    model : MaxRR
+        A model as it would be fitted; its core is not looked at.
+    dataset : Dataset
+        The records.
+    shares : sequence of float
+        Sizes of cores: 0 is the network as it was given, where training starts from given weights.
+    records : int
+        About how many records to look at, 5,000 by default.
+    key : bytes or str
+        What the sample is drawn with; best the key of the core to come.
+    progress : optional
+        Called as the work goes on.
+
+    Returns
+    -------
+    Advice
+        What came of each size, and which to choose.
+
+    Raises
+    ------
+    DataError
+        The sample is too small, or no size can be tried.
+    """
+    wanted = [share for share in shares if share or model.start != SEED]
+    if not wanted:
+        raise DataError("without given weights a core of 0 leaves nothing to learn from: name other sizes of the core")
+    sample = part_of(dataset, min(1.0, records / len(dataset)), key)
+    test = part_of(sample, ASIDE, "set aside")  # by other hashes than those that the sample was drawn by
+    training = sample.without(test.ids)
+    if len(np.unique(training.labels)) < len(np.unique(dataset.labels)) or not len(test):
+        raise DataError(f"a sample of {len(sample):,} records lacks some of the classes: look at more records")
+    trials = tuple(try_core(model, share, training, test, len(dataset), progress) for share in wanted)
+    most = max(trial.accuracy for trial in trials)
+    best = min((trial for trial in trials if trial.accuracy >= most - NEAR), key=lambda trial: trial.share)
+    return Advice(trials, best, len(sample), len(test))
+
+
+def part_of(dataset: Dataset, share: float, key: bytes | str) -> Dataset:
+    """About this share of the people, or records, by a hash."""
+    return dataset.select(dataset.ids[HashCore(share, key).is_core(dataset.ids, dataset.subjects)])
+
+
+def try_core(
+    model: MaxRR, share: float, training: Dataset, test: Dataset, records: int, progress: Progress | None
+) -> Trial:  # fmt: skip
+    """Fit a model with a core of this size on the sample; work out what requests would cost with so many records."""
+    settings = model.get_params(deep=False) | {"core": HashCore(share, "tried") if share else Frozen()}
+    if not share:
+        settings["network"] = split(made(model.network))[0]
+    found = MaxRR(**settings).fit(training, progress=progress)
+    pace, heads = found._fitted.durations, len(found.heads_.certificate_)
+    outside = len(found.ids_of("influential")) + len(found.ids_of("free"))
+    influential = len(found.ids_of("influential")) / max(outside, 1)
+    growth = records / len(training)
+    anew = pace.expected(1, heads, share * records, records, anew=True) + (growth - 1.0) * heads * pace.head
+    moved = growth * pace.expected(1, heads, 0, 0, anew=False)
+    people = people_by_kind(found._fitted) or {
+        kind: len(found.ids_of(kind)) for kind in ("core", "influential", "free")
+    }
+    shares = {kind: number / sum(people.values()) for kind, number in people.items()}
+    right = round(float(found.score(test)) * len(test))
+    interval = binomtest(right, len(test)).proportion_ci(method="wilson")
+    return Trial(
+        share, right / len(test), float(interval.low), float(interval.high), influential, anew if share else 0.0,
+        shares["core"] * anew + shares["influential"] * moved,
+    )  # fmt: skip

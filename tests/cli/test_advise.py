@@ -1,0 +1,14 @@
+"""`maxrr advise`, on the digits."""
+
+from tests.cli.shell import Shell
+
+
+def test_cores_are_tried_and_one_is_named(shell: Shell) -> None:
+    found = shell("advise", "digits", "--shares", "0.3,0.6", "--epochs", 1, "--records", 400, "--json").json
+    assert [trial["share"] for trial in found["trials"]] == [0.3, 0.6]
+    assert found["best"] in found["trials"]
+    assert 0 < found["tested"] < found["sample"] < 500
+
+
+def test_shares_are_numbers(shell: Shell) -> None:
+    assert shell("advise", "digits", "--shares", "few", code=2).out == ""
