@@ -6,14 +6,12 @@ from maxrr import lazily
 
 __all__ = [
     "Action",
-    "Advice",
     "Bundle",
     "Guarantee",
     "Outcome",
     "Plan",
     "Receipt",
     "Replay",
-    "Trial",
     "advise",
     "contradictions",
     "replay",
@@ -21,7 +19,7 @@ __all__ = [
 
 if typing.TYPE_CHECKING:
     from maxrr.unlearning.actions import Action, Guarantee, Outcome
-    from maxrr.unlearning.advising import Advice, Trial, advise
+    from maxrr.unlearning.advising import advise
     from maxrr.unlearning.bundles import Bundle
     from maxrr.unlearning.consistency import contradictions
     from maxrr.unlearning.model import MaxRR as MaxRR
@@ -31,7 +29,7 @@ if typing.TYPE_CHECKING:
 else:  # receipts can be read without PyTorch
     __getattr__, __dir__ = lazily.names_from(__name__, {
         "actions": ("Action", "Guarantee", "Outcome"),
-        "advising": ("Advice", "Trial", "advise"),
+        "advising": ("advise",),
         "bundles": ("Bundle",),
         "consistency": ("contradictions",),
         "model": ("MaxRR",),
