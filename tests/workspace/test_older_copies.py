@@ -377,7 +377,7 @@ def killed_in(folder, key, ids, place):
     workspace = Workspace.open(folder, signing_key=key)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PLACES[place], killed)
-        patch.setattr("maxrr.workspace.keeper.FolderKeeper.go_back", lambda self: None)
+        patch.setattr("maxrr.workspace.keeper.FolderKeeper.take_committed", lambda self: None)
         with pytest.raises(Killed):
             workspace.model.unlearn(ids)
     workspace._store.close()

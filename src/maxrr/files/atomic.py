@@ -148,21 +148,13 @@ def overwrite(path: str | Path) -> None:
     OSError
         The file cannot be written; the message names it.
     """
-    try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            return
-        descriptor = os.open(path, IN_PLACE)
-    except FileNotFoundError:
-        return
-    try:
-        size, start = os.fstat(descriptor).st_size, 0
-        while start < size:
-            start += os.pwrite(descriptor, bytes(min(CHUNK, size - start)), start)
-        os.fsync(descriptor)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        os.close(descriptor)
+    with suppress(FileNotFoundError):
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            with writable(path) as descriptor:
+                size, start = os.fstat(descriptor).st_size, 0
+                while start < size:
+                    start += os.pwrite(descriptor, bytes(min(CHUNK, size - start)), start)
+                os.fsync(descriptor)
 
 
 # Regular files only: a pipe may never answer, and a device may never end.
@@ -230,7 +222,7 @@ def read_regular(path: str | Path, most: int | None = None) -> bytes:
 
 
 @contextmanager
-def writable(path: Path) -> Iterator[int]:
+def writable(path: str | Path) -> Iterator[int]:
     """A file to change in place. Errors name the file."""
     descriptor = os.open(path, IN_PLACE)
     try:

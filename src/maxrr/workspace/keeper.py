@@ -69,7 +69,7 @@ class FolderKeeper:
             with self.model._lock:
                 if self.uncertain:
                     self.check_process()
-                    self.resolve()
+                    self.take_committed()
 
     def check_newest(self) -> None:
         self.store.check_newest()
@@ -101,7 +101,9 @@ class FolderKeeper:
 
     def commit(self, change: NextState, caught_up: Sequence[NewAnswer] = ()) -> None:
         if change.answers:
-            self.commit_state(change.after, [*caught_up, *self.answers_of(change)], change.source)
+            departures = {each.id: each for each in change.after.committed.departures()}
+            own = [NewAnswer.of(change, *each, departures, self.store.signing) for each in change.answers]
+            self.commit_state(change.after, [*caught_up, *own], change.source)
             return
         state, code = self.store.state, (self.network, self.train)  # a fit may be with other code of the caller's own
         self.network, self.train = self.model.network, self.model.train if callable(self.model.train) else None
@@ -150,11 +152,6 @@ class FolderKeeper:
                 "fitted: fit or refit first, or set it back. Nothing was changed"
             )
 
-    def answers_of(self, change: NextState) -> list[NewAnswer]:
-        """What the requests of a change add to the history."""
-        departures = {each.id: each for each in change.after.committed.departures()}
-        return [NewAnswer.of(change, *each, departures, self.store.signing) for each in change.answers]
-
     def note_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
         """Note that a copy of the model, or of an earlier state of it, is made; returns the id of the export.
 
@@ -196,7 +193,9 @@ class FolderKeeper:
             self.store.commit(kept, answers, network, sources)
             self.use(kept)
         except BaseException:
-            self.go_back()
+            self.uncertain = True
+            with suppress(OSError, WorkspaceError):  # or the next who asks takes what the disk says
+                self.take_committed()
             raise
         self.unfinished = ""
         try:
@@ -207,14 +206,8 @@ class FolderKeeper:
             self.unfinished = f"clearing up in {self.store.folder} was interrupted, and old bytes may still be there"
             raise
 
-    def go_back(self) -> None:
-        """Take the state that the disk says after a commit that failed, at once if that can be done."""
-        self.uncertain = True
-        with suppress(OSError, WorkspaceError):
-            self.resolve()
-
-    def resolve(self) -> None:
-        """Take the state that the disk says."""
+    def take_committed(self) -> None:
+        """Take the state that the disk says after a commit that failed."""
         self.store.recover()
         if self.store.has_state:
             self.load()

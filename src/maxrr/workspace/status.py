@@ -108,7 +108,7 @@ class Overview(NamedTuple):
         return tuple(each.receipt for each in self.handed)
 
 
-def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> Overview:
+def overview(folder: str | Path, *, newest: bool = False) -> Overview:
     """What is in a workspace. Every file is checked against its hash, and no model is made of them.
 
     `Workspace.status` says the same of a workspace that is open.
@@ -117,8 +117,6 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
     ----------
     folder : str or Path
         The folder of the workspace.
-    wait : float
-        Seconds to wait for another process that works in it; 0 by default.
     newest : bool
         Whether to refuse an older copy with `maxrr.errors.OlderCopy`, instead of a warning. False by default.
 
@@ -138,7 +136,7 @@ def overview(folder: str | Path, *, wait: float = 0.0, newest: bool = False) -> 
         Somebody has put back an older copy of the workspace.
     """
     history_of(Path(folder))
-    files = Folder(folder, read_only=True, wait=wait)
+    files = Folder(folder, read_only=True)
     files.open()
     if newest:
         files.check_newest()
