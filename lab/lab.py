@@ -27,9 +27,9 @@ from maxrr.core.ranking import ranking_seeds
 from maxrr.data import Dataset, load
 from maxrr.files import write_atomically
 from maxrr.nets import MLP, LeNet5, Recipe, embed, split, train_many
-from maxrr.nets.embedding import BLOCKS, block_extractor, full_precision
+from maxrr.nets.embedding import block_extractor, block_size
 from maxrr.nets.inputs import as_tensor, device_on
-from maxrr.nets.seeding import stream
+from maxrr.nets.seeding import full_precision, stream
 from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Array
@@ -541,7 +541,7 @@ def embed_on_device(extractor: torch.nn.Module, inputs: torch.Tensor, ids: NDArr
 
     For a hundred extractors that look at the same records, one after the other.
     """
-    extract, size = block_extractor(extractor, inputs.device, ids), BLOCKS[inputs.device.type]
+    extract, size = block_extractor(extractor, inputs.device, ids), block_size(extractor, inputs.device)
     with full_precision():
         blocks = [extract(first, inputs[first : first + size]) for first in range(0, len(inputs), size)]
     return torch.cat(blocks).clone()  # outside of inference mode: a tensor like any other

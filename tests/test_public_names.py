@@ -77,6 +77,7 @@ PUBLIC = {
         "LeNet5",
         "NoNetwork",
         "Recipe",
+        "Resized",
         "Run",
         "embed",
         "split",

@@ -202,6 +202,10 @@ class OtherNetwork(WorkspaceError):
     """A network that is not the one that was fitted. Name that one."""
 
 
+class OtherWeights(WorkspaceError):
+    """A network without the weights that training started from. Give it with those."""
+
+
 class Damaged(WorkspaceError):
     """A file of a workspace that is not as it was written. Restore the folder, or fit again."""
 

@@ -230,6 +230,29 @@ def test_a_network_of_ones_own_may_be_named_by_the_environment(
     assert shell("predict", "ws", visits_csv, code=1).error == "network-missing"
 
 
+GIVEN = """
+import torch
+from torch import nn
+
+def public(shape, classes):
+    network = nn.Sequential(nn.Linear(shape[0], 7), nn.Tanh(), nn.Linear(7, 1000))
+    nn.init.eye_(network[0].weight), nn.init.zeros_(network[0].bias)
+    return network
+"""
+
+
+def test_training_may_start_from_given_weights(
+    shell: Shell, visits_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "given_of_my_own.py").write_text(GIVEN)
+    (tmp_path / "recipe.toml").write_text('epochs = 2\nbody_lr = 1e-4\nwarm_up = 0.2\nfrozen = ["0"]\n')
+    monkeypatch.chdir(tmp_path)
+    how = ("--network", "given_of_my_own:public", "--recipe", "recipe.toml", "--out", "ws")
+    assert shell("fit", visits_csv, *how, "--start", "public", code=1).error == "data"
+    found = shell("fit", visits_csv, *how, "--start", "given:Eye", "--json").json
+    assert found["conditions"][0].startswith("given weights: Eye, sha256 ")
+
+
 TRAINING = """
 import torch
 from maxrr.nets import tensors

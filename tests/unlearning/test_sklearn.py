@@ -50,7 +50,7 @@ def test_in_a_pipeline():
 def test_parameters_and_clones():
     model = estimator(C=2.0, seed=3)
     names = {"network", "core", "C", "seed", "epochs", "batch_size", "lr", "device", "threads", "train", "class_weight",
-             "engine", "verbose"}  # fmt: skip
+             "engine", "start", "verbose"}  # fmt: skip
     assert set(model.get_params(deep=False)) == names
     X, y = arrays()
     copied = clone(model.fit(X, y))

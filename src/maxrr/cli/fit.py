@@ -84,6 +84,9 @@ def fit(
         list[str] | None, Option(help="How much a class counts, NAME=NUMBER; may be repeated.")
     ] = None,
     seed: Annotated[int, Option(help="Decides everything drawn at random.")] = 0,
+    start: Annotated[
+        str, Option(help="Where training starts: seed, or given: the weights of --network; given:NAME names them.")
+    ] = "seed",
     device: Device = None,
     threads: Annotated[int, Option(help="Threads of the CPU; the bytes depend on it.")] = 1,
     engine: EngineName = None,
@@ -134,7 +137,7 @@ def fit(
 
             def model(before: Core | None) -> MaxRR:
                 return MaxRR(
-                    made, core_of(chosen, before, shards), C=C, seed=seed,
+                    made, core_of(chosen, before, shards), C=C, seed=seed, start=start,
                     train=way if train is None else training_function(train), device=device, threads=threads,
                     class_weight=weights, engine=engine_from(engine),
                 )  # fmt: skip

@@ -28,6 +28,7 @@ from maxrr.files.arrays import damaged, read_arrays, write_arrays
 from maxrr.nets import Recipe, embed, split
 from maxrr.nets.architecture import architecture
 from maxrr.nets.inputs import as_array, device_on
+from maxrr.nets.public_weights import GivenStart
 from maxrr.nets.runs import Task
 from maxrr.nets.seeding import Network, begin, checked, stream
 from maxrr.nets.training import groups_for, run_all
@@ -306,7 +307,8 @@ def rank(
     check_classes(dataset)
     ordered, example = dataset.in_order(), begin(network, 0)
     split(example)  # complains now, not after the first training
-    store = None if folder is None else VoteStore(folder, kind_of(example, ordered, recipe, C), len(ordered))
+    kind = kind_of(example, ordered, recipe, C) | ({"start": network.sha256} if isinstance(network, GivenStart) else {})
+    store = None if folder is None else VoteStore(folder, kind, len(ordered))
     known = {seed: store.get(seed) for seed in wanted if store is not None and seed in store}
     missing = [seed for seed in wanted if seed not in known]
     steps = Steps(progress, len(ordered), recipe.epochs, len(wanted), len(known))

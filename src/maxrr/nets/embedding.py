@@ -6,8 +6,8 @@ other. Copies, because what is no record, such as a sequence of length zero, som
 """
 
 import copy
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -18,12 +18,14 @@ from torch import Tensor, nn
 
 from maxrr.data import Dataset
 from maxrr.nets.inputs import Inputs, as_tensors, call, chosen_device, each, ready
-from maxrr.nets.seeding import pinned
+from maxrr.nets.public_weights import Resize
+from maxrr.nets.seeding import full_precision, pinned
 from maxrr.parallel.engine import Threads
 from maxrr.progress import Progress
 
 BY_ROUNDING = 1e-5  # of a record's largest feature; float32 rounds to 6e-8, and a deep network adds that up
 BLOCKS = {"cpu": 256, "cuda": 4096}  # records; part of the contract: another size may give other bytes
+RESIZED_BLOCKS = {"cpu": 32, "cuda": 512}  # of networks whose images are resized, and so take more memory each
 
 
 def embed(
@@ -78,7 +80,7 @@ def blocks_of(extractor: nn.Module, dataset: Dataset, place: torch.device) -> Ge
 
     Close it: until then PyTorch's settings are pinned.
     """
-    extract, size = block_extractor(extractor, place, dataset.ids), BLOCKS[place.type]
+    extract, size = block_extractor(extractor, place, dataset.ids), block_size(extractor, place)
     firsts = range(0, len(dataset), size)
 
     def block(first: int) -> NDArray[Any]:
@@ -101,6 +103,12 @@ def blocks_of(extractor: nn.Module, dataset: Dataset, place: torch.device) -> Ge
             yield from blocks
 
 
+def block_size(extractor: nn.Module, device: torch.device) -> int:
+    """How many records go through an extractor at a time."""
+    resizes = any(isinstance(layer, Resize) for layer in extractor.modules())
+    return (RESIZED_BLOCKS if resizes else BLOCKS)[device.type]
+
+
 def block_extractor(
     extractor: nn.Module, device: torch.device, ids: NDArray[Any]
 ) -> Callable[[int, Inputs], Tensor]:  # fmt: skip
@@ -108,7 +116,7 @@ def block_extractor(
 
     Every block is filled up to one size, so no record's features depend on how many are in its block.
     """
-    size = BLOCKS[device.type]
+    size = block_size(extractor, device)
     network = copy.deepcopy(extractor).to(device).eval()
     kind = next((weights.dtype for weights in network.parameters()), torch.float32)  # that numbers are given in
 
@@ -174,15 +182,3 @@ def with_every_second(part: Tensor, first: int) -> Tensor:
     changed = part.clone()
     changed[1 - first :: 2] = part[first]
     return changed
-
-
-@contextmanager
-def full_precision() -> Iterator[None]:
-    """All 24 bits of float32 on CUDA, and one fixed algorithm for a convolution."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)

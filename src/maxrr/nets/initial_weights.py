@@ -68,9 +68,9 @@ DRAWS = 6
 FAR = 20.0  # times the range of the draws; of 400,000 tensors that were only drawn none was so far out
 DRAWN_ANEW = (
     "the network's weights are not such as its layers draw by themselves: it was trained before, or started in a way "
-    "of its own. They are drawn anew from the seed, and what it has learned is not used. To keep them, use Frozen(), "
-    "MaxRR.adopt, or freeze the layers (requires_grad_(False)); to start in your own way, pass a function that makes "
-    "the network"
+    "of its own. They are drawn anew from the seed, and what it has learned is not used. To start from them, say "
+    "start='given'; to keep them as they are, use Frozen(), MaxRR.adopt, or freeze the layers (requires_grad_(False)); "
+    "to start in your own way, pass a function that makes the network"
 )
 
 

@@ -1,5 +1,6 @@
 """Records as networks read them: tensors on a device, in the order of their ids."""
 
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -155,7 +156,7 @@ def records(dataset: Dataset, network: nn.Module, device: torch.device) -> Recor
 def chosen_device(device: str | torch.device | None) -> torch.device:
     """The device asked for; None stands for CUDA where there is some, else the CPU."""
     if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         found = torch.device(device)
     except RuntimeError:
@@ -164,6 +165,8 @@ def chosen_device(device: str | torch.device | None) -> torch.device:
         raise ValueError("CUDA was asked for, but PyTorch finds no CUDA device here: use device='cpu'")
     if found.type not in ("cpu", "cuda"):
         raise ValueError(f"networks are trained on 'cpu' or 'cuda', not {str(device)!r}")
+    if found.type == "cuda":  # products that use the same memory each time; read at the first of them
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     return found
 
 

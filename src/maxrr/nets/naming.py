@@ -4,13 +4,14 @@ import importlib
 import inspect
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
 
 from maxrr.errors import DataError
 from maxrr.nets.networks import MLP, LeNet5, NoNetwork
+from maxrr.nets.public_weights import GivenStart
 from maxrr.nets.seeding import WEIGHTS, Network, drawing
 from maxrr.parallel.processes import can_be_sent
 
@@ -62,6 +63,8 @@ class NamedNetwork:
 
 def name_of(network: Network) -> NamedNetwork | None:
     """The function that makes this network, if it can be imported; None otherwise, as for one built in a script."""
+    if isinstance(network, GivenStart):  # a module has its weights in itself, and no name gives them back
+        return None if isinstance(network.network, nn.Module) else name_of(network.network)
     if isinstance(network, NamedNetwork):
         return network
     if isinstance(network, nn.Module):
@@ -126,7 +129,9 @@ def maker_of(network: Network) -> str:
 
 
 def with_outputs(network: Network, classes: int) -> Network:
-    """Return a network of this library that tells just so many classes apart; any other network as it is."""
+    """Return a network with so many outputs: one of this library, or of given weights; any other as it is."""
+    if isinstance(network, GivenStart):
+        return replace(network, outputs=classes)
     named = name_of(network)
     if named is None or not named.our_own or len(named.arguments) < 2:
         return network

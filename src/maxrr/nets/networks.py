@@ -222,13 +222,8 @@ def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Line
     >>> extractor(torch.zeros(5, 4)).shape, prediction
     (torch.Size([5, 3]), Linear(in_features=3, out_features=2, bias=True))
     """
-    linear = [name for name, layer in every_name(network) if isinstance(layer, nn.Linear)]
-    if not linear:
-        raise ValueError(
-            "the network has no linear layer to cut before: add one that maps features to classes, "
-            "or use the network as it is as a frozen extractor"
-        )
-    name = linear[-1] if at is None else at
+    name = last_linear(network) if at is None else at
+    linear = linear_layers(network)
     if name not in linear:
         raise ValueError(f"the network has no linear layer named {name!r}; it has {', '.join(map(repr, linear))}")
     if not name:
@@ -240,15 +235,42 @@ def split(network: nn.Module, at: str | None = None) -> tuple[nn.Module, nn.Line
         layers = list(body)  # nothing else happens in it
         last = max(place for place, layer in enumerate(layers) if layer is prediction)
         return nn.Sequential(*layers[:last], nn.Flatten()).eval(), prediction.eval()
-    for alias in [alias for alias, layer in every_name(body) if layer is prediction]:
-        parent, _, child = alias.rpartition(".")
-        setattr(body.get_submodule(parent), child, CutPoint())
+    replace_layer(body, name, CutPoint())
     return Extractor(body).eval(), prediction.eval()
+
+
+def linear_layers(network: nn.Module) -> list[str]:
+    """The names of all linear layers, in the order in which the network defines them."""
+    return [name for name, layer in every_name(network) if isinstance(layer, nn.Linear)]
+
+
+def last_linear(network: nn.Module) -> str:
+    """The name of the linear layer that the network defines last."""
+    linear = linear_layers(network)
+    if not linear:
+        raise ValueError(
+            "the network has no linear layer to cut before: add one that maps features to classes, "
+            "or use the network as it is as a frozen extractor"
+        )
+    return linear[-1]
 
 
 def every_name(network: nn.Module) -> list[tuple[str, nn.Module]]:
     """All layers, those that have several names under each of them."""
     return list(network.named_modules(remove_duplicate=False))
+
+
+def names_of(network: nn.Module, name: str) -> set[str]:
+    """All names of one layer."""
+    layer = network.get_submodule(name)
+    return {alias for alias, found in every_name(network) if found is layer}
+
+
+def replace_layer(network: nn.Module, name: str, layer: nn.Module) -> None:
+    """Put a layer in the place of another, under all of its names."""
+    for alias in names_of(network, name):
+        parent, _, child = alias.rpartition(".")
+        setattr(network.get_submodule(parent), child, layer)
 
 
 class SideBySide(nn.Module):

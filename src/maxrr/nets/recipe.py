@@ -6,6 +6,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -73,8 +74,12 @@ class Variations:
         return framed[which, :, down[:, :, None], right[:, None, :]].permute(0, 3, 1, 2)
 
 
-OPTIMISERS = "adam", "adamw", "sgd"
-SCHEDULES = "constant", "cosine", "linear"
+WORDS = {
+    "optimiser": ("adam", "adamw", "sgd"),
+    "schedule": ("constant", "cosine", "linear"),
+    "batch_norm": ("learned", "kept"),
+    "precision": ("float32", "bfloat16"),
+}
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,20 @@ class Recipe:
         How images are varied in every epoch: "flip" (left and right, every second image on average) and "shift:2"
         (by up to that many pixels to each side, filled up with zeros), one of them or both. What is drawn for a record
         depends on the seed, the epoch and its place in the order of ids, and on nothing else.
+    body_lr
+        The learning rate of everything but the last linear layer, where it is another: for fine-tuning, which starts
+        from weights that were given, a smaller one.
+    warm_up
+        During which share of the steps the rate rises to its full height, from 0 up to, but not including, 1. With
+        "cosine" that is one cycle.
+    frozen
+        Names of layers, or of parts with all layers in them, whose weights stay as they are, statistics among them.
+    batch_norm
+        "learned": batch normalisation uses the statistics of each batch, and learns those of the core. "kept": it uses
+        those that the network starts with, which stay as they are.
+    precision
+        "float32", or "bfloat16" for products in training, which is faster on a GPU. Weights and features are in
+        float32 all the same.
 
     Examples
     --------
@@ -122,29 +141,38 @@ class Recipe:
     schedule: str = "constant"
     label_smoothing: float = 0.0
     augment: tuple[str, ...] = ()
+    body_lr: float | None = None
+    warm_up: float = 0.0
+    frozen: tuple[str, ...] = ()
+    batch_norm: str = "learned"
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size"):
             object.__setattr__(self, name, operator.index(getattr(self, name)))  # NumPy's numbers become Python's
-        for name in ("lr", "momentum", "weight_decay", "label_smoothing"):
+        for name in ("lr", "momentum", "weight_decay", "label_smoothing", "warm_up"):
             object.__setattr__(self, name, float(getattr(self, name)))
-        augment: object = self.augment
-        words = (augment,) if isinstance(augment, str) else tuple(self.augment)
-        object.__setattr__(self, "augment", words)
-        if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0.0:
+        if self.body_lr is not None:
+            object.__setattr__(self, "body_lr", float(self.body_lr))
+        for name in ("augment", "frozen"):
+            words: str | tuple[str, ...] = getattr(self, name)
+            object.__setattr__(self, name, (words,) if isinstance(words, str) else tuple(words))
+        rates = (self.lr,) if self.body_lr is None else (self.lr, self.body_lr)
+        if self.epochs < 1 or self.batch_size < 1 or not all(rate > 0.0 for rate in rates):
             raise ValueError(
-                f"training takes one epoch or more, batches of one record or more and a positive learning rate, "
-                f"not epochs={self.epochs}, batch_size={self.batch_size}, lr={self.lr}"
+                f"training takes one epoch or more, batches of one record or more and positive learning rates, "
+                f"not epochs={self.epochs}, batch_size={self.batch_size}, lr={self.lr}, body_lr={self.body_lr}"
             )
-        for name, known in (("optimiser", OPTIMISERS), ("schedule", SCHEDULES)):
+        for name, known in WORDS.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} is {' or '.join(map(repr, known))}, not {getattr(self, name)!r}")
-        if not (self.weight_decay >= 0.0 and 0.0 <= self.momentum < 1.0 and 0.0 <= self.label_smoothing < 1.0):
+        shares = {name: getattr(self, name) for name in ("momentum", "label_smoothing", "warm_up")}
+        if not (self.weight_decay >= 0.0 and all(0.0 <= share < 1.0 for share in shares.values())):
             raise ValueError(
-                "weight_decay is 0 or more, momentum and label_smoothing are from 0 up to, but not including, 1, not "
-                f"weight_decay={self.weight_decay}, momentum={self.momentum}, label_smoothing={self.label_smoothing}"
+                f"weight_decay is 0 or more, {', '.join(shares)} are from 0 up to, but not including, 1, not "
+                f"weight_decay={self.weight_decay}, {', '.join(f'{name}={share}' for name, share in shares.items())}"
             )
-        variations_in(words)  # says what is wrong with them
+        variations_in(self.augment)  # says what is wrong with them
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -159,8 +187,13 @@ def rate_at(recipe: Recipe, step: int, steps: int) -> float:
 
     >>> [rate_at(Recipe(lr=1.0, schedule="linear"), step, 4) for step in range(4)]
     [1.0, 0.75, 0.5, 0.25]
+    >>> [rate_at(Recipe(lr=1.0, schedule="linear", warm_up=0.5), step, 4) for step in range(4)]
+    [0.5, 1.0, 1.0, 0.5]
     """
-    through = step / steps
+    rising = round(recipe.warm_up * steps)
+    if step < rising:
+        return recipe.lr * (step + 1) / rising
+    through = (step - rising) / (steps - rising)
     if recipe.schedule == "cosine":
         return recipe.lr * 0.5 * (1.0 + math.cos(math.pi * through))
     return recipe.lr * (1.0 - through) if recipe.schedule == "linear" else recipe.lr
@@ -187,7 +220,7 @@ class Environment:
     Attributes
     ----------
     device
-        The name of the GPU, or 'cpu'.
+        'cpu', or the name of the GPU, with the versions of CUDA, of cuDNN and, where it is installed, of Triton.
     threads
         How many threads trained each network.
     torch_version, numpy_version
@@ -218,8 +251,19 @@ class Environment:
         Environment
             With the versions that are installed here.
         """
-        name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+        name = graphics_processor(device) if device.type == "cuda" else device.type
         return cls(name, threads, str(torch.__version__), np.__version__, processor())
+
+
+@cache
+def graphics_processor(device: torch.device) -> str:
+    """Name a GPU, and the versions of what computes on it."""
+    try:
+        triton = f", Triton {version('triton')}"
+    except PackageNotFoundError:
+        triton = ""
+    name, cudnn = torch.cuda.get_device_name(device), torch.backends.cudnn.version()
+    return f"{name}, CUDA {torch.version.cuda}, cuDNN {cudnn}{triton}"
 
 
 @cache

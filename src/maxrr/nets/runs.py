@@ -9,8 +9,8 @@ import math
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -23,12 +23,14 @@ from maxrr.data import Dataset
 from maxrr.errors import DataError, TrainingMissing
 from maxrr.nets import stacked
 from maxrr.nets.inputs import Records, call
+from maxrr.nets.networks import last_linear
 from maxrr.nets.probe import with_weights_of
 from maxrr.nets.recipe import Environment, Recipe, Run, Variations, batch_sizes, check_images, optimiser_of, rate_at
-from maxrr.nets.seeding import DRAWS, Network, begin, drawing, pinned, shuffle
+from maxrr.nets.seeding import DRAWS, Network, begin, drawing, is_frozen, pinned, repeatable, shuffle
 from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, InProcess, Threads
+from maxrr.plain_text import first_few
 from maxrr.progress import Progress
 
 
@@ -122,7 +124,8 @@ def run_side_by_side(
         seed, network = started
         torch.set_num_threads(task.threads)  # PyTorch keeps the number for every thread
         rows = None if task.rows is None else task.rows[seed]
-        with drawing(seed, DRAWS) if draws else nullcontext():
+        settings = repeatable() if task.device.type == "cuda" else nullcontext()
+        with settings, drawing(seed, DRAWS) if draws else nullcontext():
             loss, accuracy = fit(
                 network.to(task.device), data.only(rows), recipe, seed, stop,
                 lambda *news: tally.seen([seed], *news),
@@ -130,8 +133,24 @@ def run_side_by_side(
         return task.finish(seed, network, loss, accuracy)
 
     engine: Engine = InProcess() if draws else Threads(workers, stop)
-    with pinned(task.threads), closing(engine.map(run, ((seed, begin(task.network, seed)) for seed in seeds))) as runs:
+    started = ((seed, hold(begin(task.network, seed), recipe)) for seed in seeds)
+    with pinned(task.threads), closing(engine.map(run, started)) as runs:
         yield from runs
+
+
+def hold(network: nn.Module, recipe: Recipe) -> nn.Module:
+    """Return the network, set so that training leaves as it is what the recipe says: some layers, or statistics."""
+    for part in recipe.frozen:
+        names = [name for name, _ in network.named_modules()]
+        if part not in names:
+            raise DataError(f"frozen names {part!r:.80}, and the network's layers are {first_few(names[1:])}")
+        network.get_submodule(part).requires_grad_(False)
+    if not any(weights.requires_grad for weights in network.parameters()):
+        raise DataError(f"frozen is {first_few(recipe.frozen)}, and no weights are left to train")
+    for name, layer in network.named_modules():
+        kept = recipe.batch_norm == "kept" and isinstance(layer, nn.modules.batchnorm._BatchNorm)
+        layer.training = layer.training and not kept and not is_frozen(network, name)
+    return network
 
 
 def fit(
@@ -145,11 +164,11 @@ def fit(
         When `stop` is set.
     """
     count, device = len(records), records.labels.device
-    flat, gradient = flatten(network)
-    optimiser = optimiser_of(recipe, flat)
+    groups = groups_of(network, recipe)
     check_images(recipe.augment, records.inputs)
     sizes, step = batch_sizes(recipe, count), 0
-    loss_sum, correct = torch.zeros((), dtype=flat.dtype, device=device), torch.zeros((), device=device)
+    steps = recipe.epochs * len(sizes)
+    loss_sum, correct = torch.zeros((), dtype=records.dtype, device=device), torch.zeros((), device=device)
     last_look = time.monotonic()
     for epoch in range(recipe.epochs):
         order = torch.from_numpy(shuffle(seed, epoch, count)).to(device)
@@ -162,13 +181,14 @@ def fit(
             inputs, labels = records.batch(rows)
             if varied is not None and isinstance(inputs, Tensor):
                 inputs = varied.of(inputs, rows)
-            if recipe.schedule != "constant":
-                optimiser.param_groups[0]["lr"] = rate_at(recipe, step, recipe.epochs * len(sizes))
-            gradient.zero_()
-            scores = call(network, inputs)
-            loss = F.cross_entropy(scores, labels, label_smoothing=recipe.label_smoothing)
+            for group in groups:
+                group.start(step, steps)
+            with computing_in(recipe.precision, device):
+                scores = call(network, inputs)
+                loss = F.cross_entropy(scores, labels, label_smoothing=recipe.label_smoothing)
             loss.backward()
-            optimiser.step()
+            for group in groups:
+                group.optimiser.step()
             loss_sum.add_(loss.detach(), alpha=len(rows))
             correct.add_((scores.detach().argmax(1) == labels).sum())
             through, step = through + len(rows), step + 1
@@ -180,16 +200,42 @@ def fit(
     return float(loss_sum) / count, float(correct) / count
 
 
-def flatten(network: nn.Module) -> tuple[Tensor, Tensor]:
-    """Let all trained weights lie in one tensor and their gradients in another, so that a step is one call."""
+def computing_in(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Let products be computed in a shorter type, where the recipe says so."""
+    return nullcontext() if precision == "float32" else torch.autocast(device.type, getattr(torch, precision))
+
+
+class Group:
+    """Weights that are trained at one rate: in one tensor, and their gradients in another, so that a step is one call.
+
+    The recipe has the rate of these weights as `lr`.
+    """
+
+    def __init__(self, trained: Sequence[Tensor], recipe: Recipe) -> None:
+        flat = torch.cat([weights.detach().flatten() for weights in trained]).requires_grad_()
+        self.gradient = flat.grad = torch.zeros_like(flat)
+        self.recipe, self.optimiser = recipe, optimiser_of(recipe, flat)
+        sizes = [weights.numel() for weights in trained]
+        for weights, place, slope in zip(trained, flat.detach().split(sizes), self.gradient.split(sizes), strict=True):
+            weights.data = place.view_as(weights)
+            weights.grad = slope.view_as(weights)
+
+    def start(self, step: int, steps: int) -> None:
+        """Set the rate of a step, and forget the gradient of the step before."""
+        if self.recipe.schedule != "constant" or self.recipe.warm_up:
+            self.optimiser.param_groups[0]["lr"] = rate_at(self.recipe, step, steps)
+        self.gradient.zero_()
+
+
+def groups_of(network: nn.Module, recipe: Recipe) -> list[Group]:
+    """All trained weights, in one group; or the body and the last linear layer apart, where each has its rate."""
     trained = [weights for weights in network.parameters() if weights.requires_grad]
-    flat = torch.cat([weights.detach().flatten() for weights in trained]).requires_grad_()
-    gradient = flat.grad = torch.zeros_like(flat)
-    sizes = [weights.numel() for weights in trained]
-    for weights, place, slope in zip(trained, flat.detach().split(sizes), gradient.split(sizes), strict=True):
-        weights.data = place.view_as(weights)
-        weights.grad = slope.view_as(weights)
-    return flat, gradient
+    if recipe.body_lr is None:
+        return [Group(trained, recipe)]
+    last = set(network.get_submodule(last_linear(network)).parameters())
+    body, head = ([each for each in trained if (each in last) is there] for there in (False, True))
+    rates = (body, recipe.body_lr), (head, recipe.lr)
+    return [Group(weights, replace(recipe, lr=rate)) for weights, rate in rates if weights]
 
 
 # Runs by a training function of the caller's own: one after the other, since it may use all that there is.

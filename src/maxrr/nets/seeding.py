@@ -10,6 +10,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -166,3 +167,35 @@ def pinned(number: int) -> Iterator[None]:
             if not _inside:
                 _restored.close()
             _changed.notify_all()
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """All 24 bits of float32 on CUDA, and one fixed algorithm for a convolution."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """Full precision, and of every operation on CUDA the form that gives the same bytes each time.
+
+    PyTorch warns of an operation that has no such form. Networks read no memory that nobody wrote, so that it is not
+    filled first.
+    """
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    settings: Any = torch.utils.deterministic
+    fills = settings.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    settings.fill_uninitialized_memory = False
+    try:
+        with full_precision():
+            yield
+    finally:
+        settings.fill_uninitialized_memory = fills
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -21,10 +21,10 @@ from maxrr.data import Dataset
 from maxrr.data.fields import described, parts_of
 from maxrr.nets.inputs import Inputs, Records, as_array, as_tensor_of, call, chosen_device, device_on, each, records
 from maxrr.nets.recipe import Recipe, Run, batch_sizes, optimiser_of
-from maxrr.nets.runs import Tally, Task, run_in_turn, run_side_by_side, run_together
+from maxrr.nets.runs import Tally, Task, hold, run_in_turn, run_side_by_side, run_together
 from maxrr.nets.seeding import DRAWS, Network, begin, checked, drawing
 from maxrr.nets.stacked import Stack
-from maxrr.nets.training_function import OwnTraining, Training
+from maxrr.nets.training_function import OwnTraining, Training, compared, small_part
 from maxrr.parallel.engine import Engine, cores
 from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.progress import Progress
@@ -86,6 +86,15 @@ def train(
     task = Task(network, dataset, recipe or Recipe(**settings), chosen_device(device), count)
     (run,) = run_all(task, [seed], 1, progress)
     return run
+
+
+def seen_twice(
+    network: Network, dataset: Dataset, seed: int, recipe: Recipe, device: torch.device, threads: int
+) -> str:  # fmt: skip
+    """Train twice for a few steps on a part of the records, and say whether the networks have the same bytes."""
+    part, few = small_part(dataset), replace(recipe, epochs=2)
+    runs = (train(network, part, seed, recipe=few, device=device, threads=threads) for _ in range(2))
+    return compared(*(run.network.state_dict() for run in runs))
 
 
 def warm_up(device: str | torch.device | None) -> None:
@@ -228,6 +237,7 @@ def run_here(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Ge
     if isinstance(task.recipe, OwnTraining):
         check_network(example, data, task.dataset, min(FEW, task.count))
         return run_in_turn(task, seeds, tally)
+    hold(example, task.recipe)
     draws = check_network(example, data, task.dataset, min(batch_sizes(task.recipe, task.count)))
     why_not = None
     if draws:
@@ -245,6 +255,7 @@ def run_here(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Ge
 
 
 FEW = 2  # records to try with
+STACKED = "epochs", "batch_size", "lr", "optimiser", "momentum", "weight_decay", "label_smoothing"  # of a recipe
 
 
 def check_network(network: nn.Module, records: Records, dataset: Dataset, smallest_batch: int) -> bool:
@@ -301,8 +312,8 @@ def inputs_for(records: Records, count: int) -> Inputs:
 
 def why_not_stacked(network: nn.Module, records: Records, recipe: Recipe) -> str | None:
     """Why PyTorch cannot take one step with many of these networks at once; None if it can."""
-    if recipe.schedule != "constant" or recipe.augment:
-        return "a step that is recorded once cannot follow a schedule, or vary each network's images by themselves"
+    if recipe != Recipe(**{name: getattr(recipe, name) for name in STACKED}):
+        return "a step that is recorded once cannot follow a schedule, vary images, or treat layers in different ways"
     inputs = inputs_for(records, FEW)
     try:
         stack = Stack([network, network], records, Recipe(lr=1.0))

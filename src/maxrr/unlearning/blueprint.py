@@ -8,7 +8,7 @@ import copy
 import warnings
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,23 +21,25 @@ from maxrr.core import Core, FullCore, HashCore
 from maxrr.core.choice import Choice
 from maxrr.core.shards import Sharding, UntrainedShardsWarning, sharding_of, untrained
 from maxrr.data import Dataset
-from maxrr.errors import DataError
+from maxrr.errors import DataError, OtherWeights
 from maxrr.nets import embed, split
 from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import with_outputs
 from maxrr.nets.networks import NoNetwork, joined, parts_of
 from maxrr.nets.probe import Fingerprint, made_by, types_and_shapes, with_weights_of
-from maxrr.nets.recipe import Environment
+from maxrr.nets.public_weights import GivenWeights
+from maxrr.nets.recipe import Environment, Recipe
 from maxrr.nets.seeding import Network, begin
-from maxrr.nets.training import train, train_apart, train_many
-from maxrr.nets.training_function import OwnTraining, Training
+from maxrr.nets.training import seen_twice, train, train_apart, train_many
+from maxrr.nets.training_function import Training
 from maxrr.parallel.engine import Engine
 from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm import FlatHeadWarning
 from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
 from maxrr.svm.estimator import LinearSVM, flat_message
-from maxrr.unlearning.conditions import DECIDE_EACH
+from maxrr.unlearning.conditions import DECIDE_EACH, START
+from maxrr.unlearning.receipts import RUN_TWICE
 
 if TYPE_CHECKING:
     from maxrr.unlearning.records import HeldRecords
@@ -61,11 +63,14 @@ class Blueprint:
     class_weight: Mapping[str, float] = field(default_factory=dict)  # by the name of the class; others weigh 1
     core: Core | None = None  # None where the caller's own code chose, and is not at hand any more
     drafted: int = 0  # columns whose encoding was read off the records
+    start: GivenWeights | None = None  # where training starts, as the caller said; None: from the seed
+    run_twice: str = ""  # what came of running a recipe twice on a part of the core; empty on the CPU
 
     @property
     def recipe_facts(self) -> dict[str, Any]:
-        """How the extractor is trained, as JSON has it; nothing where it is not trained."""
-        return {} if self.frozen else self.recipe.facts
+        """How the extractor is trained, from which given weights, and what came of it twice, as JSON has it."""
+        start = {} if self.start is None else {START: asdict(self.start)}
+        return self.recipe.facts | start | ({RUN_TWICE: self.run_twice} if self.run_twice else {})
 
     @property
     def decides_each(self) -> bool:
@@ -139,8 +144,8 @@ class Blueprint:
         core = records.select(np.intersect1d(choice.ids, records.ids))
         if self.sharding.count == 1:
             run = train(
-                self.network, numbered(core), self.seed, recipe=self.recipe, device=self.device, threads=self.threads,
-                progress=progress,
+                self.network_for(len(np.unique(core.labels))), numbered(core), self.seed, recipe=self.recipe,
+                device=self.device, threads=self.threads, progress=progress,
             )  # fmt: skip
             return {0: split(run.network)[0]}
         found: dict[int, nn.Module] = {}
@@ -153,7 +158,7 @@ class Blueprint:
                 mine = np.isin(shard, numbers)
                 rows = {seed: np.flatnonzero(shard[mine] == each) for seed, each in zip(seeds, numbers, strict=True)}
                 runs = train_apart(
-                    with_outputs(self.network, len(classes)), numbered(core.select(core.ids[mine])), rows,
+                    self.network_for(len(classes)), numbered(core.select(core.ids[mine])), rows,
                     self.recipe, device=self.device, threads=self.threads, progress=progress, tell=tell,
                     engine=engine if len(numbers) > 1 else None,
                 )  # fmt: skip
@@ -162,6 +167,10 @@ class Blueprint:
             found |= {number: split(network)[0] for number, network in zip(numbers, networks, strict=True)}
         return {number: found[number] for number in shards}
 
+    def network_for(self, classes: int) -> Network:
+        """The network to train on core records of so many classes; a single one of a seed keeps its own outputs."""
+        return self.network if self.sharding.count == 1 and self.start is None else with_outputs(self.network, classes)
+
     def stored_extractor(self, weights: dict[str, Tensor]) -> nn.Module:
         """Make the extractor again from stored weights: the network's layers, for each shard."""
         shards = self.sharding.count
@@ -169,6 +178,8 @@ class Blueprint:
             raise ValueError(f"there are not the weights of {shards:,} extractors")
         try:
             made = self.network if isinstance(self.network, nn.Module) else made_by(self.network, 0)
+        except OtherWeights:
+            raise
         except Exception as error:  # of the caller's code
             raise ValueError(f"the network could not be made: {error}") from error
         extractor = copy.deepcopy(made).cpu().eval() if self.frozen else joined([split(made)[0] for _ in range(shards)])
@@ -192,8 +203,7 @@ class Blueprint:
         if self.sharding.count > 1 and classes < 2:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)
             return
-        network = self.network if self.sharding.count == 1 else with_outputs(self.network, classes)
-        runs = train_many(network, numbered(core), seeds, recipe=self.recipe, device=device)
+        runs = train_many(self.network_for(classes), numbered(core), seeds, recipe=self.recipe, device=device)
         with closing(runs):
             for run in runs:
                 yield split(run.network)[0]
@@ -215,12 +225,15 @@ class Blueprint:
         )  # fmt: skip
 
     def watched(self, records: Dataset, choice: Choice) -> "Blueprint":
-        """The same, knowing whether a training function of the caller's own gives the same network twice."""
-        if not isinstance(self.recipe, OwnTraining):
+        """The same, knowing whether the training gives the same network twice: a caller's own, or any on CUDA."""
+        place, seed = chosen_device(self.device), self.sharding.seed(self.seed, 0)
+        if self.frozen or (isinstance(self.recipe, Recipe) and place.type == "cpu"):
             return self
         core = numbered(records.select(choice.ids))
-        place, seed = chosen_device(self.device), self.sharding.seed(self.seed, 0)
-        return replace(self, recipe=self.recipe.watched(self.network, core, seed, place, self.threads))
+        network = self.network_for(len(core.class_names))
+        if isinstance(self.recipe, Recipe):
+            return replace(self, run_twice=seen_twice(network, core, seed, self.recipe, place, self.threads))
+        return replace(self, recipe=self.recipe.watched(network, core, seed, place, self.threads))
 
     @property
     def embeddings(self) -> bool:

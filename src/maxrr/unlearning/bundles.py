@@ -18,10 +18,11 @@ from torch import Tensor
 
 from maxrr.core.choice import Choice
 from maxrr.data import Dataset
-from maxrr.errors import NetworkMissing, OtherRecords, TrainingMissing, UnknownRecords, UnreadableFile
+from maxrr.errors import NetworkMissing, OtherRecords, OtherWeights, TrainingMissing, UnknownRecords, UnreadableFile
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
 from maxrr.files.strict_json import Digest, PositiveFloat, body_of, json_text
 from maxrr.nets.naming import as_recorded
+from maxrr.nets.public_weights import GivenStart
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.svm.arrays import wide
@@ -260,7 +261,7 @@ class Bundle(Contents):
         contents, tensors = content_of(path)
         try:
             return read(contents, tensors, network, train)
-        except (NetworkMissing, TrainingMissing):
+        except (NetworkMissing, OtherWeights, TrainingMissing):
             raise
         except Exception as error:  # nothing in the file is believed
             why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
@@ -320,6 +321,8 @@ def read(
         raise TrainingMissing(facts.function)
     blueprint = codec.blueprint_of(facts, contents.class_weight, contents.core_key, network, train)
     weights = {name.removeprefix(WEIGHT): value for name, value in tensors.items() if name.startswith(WEIGHT)}
+    if isinstance(blueprint.network, GivenStart):
+        blueprint.network()  # now, likewise
     if blueprint.frozen:  # what was used is what was stored, whatever the maker gives today
         blueprint = replace(blueprint, network=blueprint.stored_extractor(weights))
     arrays: dict[str, Any] = {name: tensors[name].numpy() for name in ARRAYS}

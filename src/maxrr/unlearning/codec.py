@@ -17,6 +17,7 @@ from maxrr.data.fields import as_facts
 from maxrr.files import from_plain, to_plain
 from maxrr.nets.naming import NamedNetwork, name_of
 from maxrr.nets.probe import Fingerprint
+from maxrr.nets.public_weights import GivenStart, GivenWeights
 from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction, training_of
@@ -24,7 +25,9 @@ from maxrr.svm.snapshot import HeadState, restored, taken
 from maxrr.svm.validation import penalty
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import Commitment
+from maxrr.unlearning.conditions import START
 from maxrr.unlearning.facts import CoreFacts, Facts, HeadFacts, NetworkFacts, Secrets, Sources, Words
+from maxrr.unlearning.receipts import FUNCTION, RUN_TWICE
 from maxrr.unlearning.records import HeldRecords
 from maxrr.unlearning.state import Fitted
 from maxrr.unlearning.tombstones import Forgotten, Layered, Tombstones
@@ -42,7 +45,7 @@ def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
     made, choice, records = fitted.blueprint, fitted.choice, fitted.records
     return Facts(
         network=network, core=core_facts(made.core), shards=made.sharding.count, frozen=made.frozen, seed=made.seed,
-        recipe=made.recipe.facts, C=made.C, device=made.device, threads=made.threads,
+        recipe=made.recipe_facts, C=made.C, device=made.device, threads=made.threads,
         environment=asdict(made.environment), given=dict(made.given), drafted=made.drafted,
         unconditional=choice.unconditional, depended_on=choice.depended_on, details=dict(choice.details),
         dtype=as_facts(records.dtype), shape=records.shape, layers=fitted.fingerprint.layers,
@@ -126,10 +129,16 @@ def blueprint_of(
 ) -> Blueprint:  # fmt: skip
     """How the model was made. A training function is the one that the caller gives, never one that the facts name."""
     penalty(facts.C)
+    recipe = dict(facts.recipe)
+    start = from_plain(GivenWeights, recipe.pop(START)) if START in recipe else None
+    run_twice = "" if FUNCTION in recipe else recipe.pop(RUN_TWICE, "")  # a function has it in its own facts
+    if start is not None and not facts.frozen:
+        network = GivenStart(network, start.sha256, outputs=2)  # as many as there are classes, once it is trained
     found = Blueprint(
-        network=network, frozen=facts.frozen, seed=facts.seed, recipe=training_of(facts.recipe, train), C=facts.C,
+        network=network, frozen=facts.frozen, seed=facts.seed, recipe=training_of(recipe, train), C=facts.C,
         device=facts.device, threads=facts.threads, environment=from_plain(Environment, facts.environment),
         given=facts.given, class_weight=class_weight, core=core_of(facts.core, key), drafted=facts.drafted,
+        start=start, run_twice=run_twice,
     )  # fmt: skip
     if found.core is not None and found.sharding.count != facts.shards:
         raise ValueError(f"the core is in {found.sharding.count} shards, and there are {facts.shards} extractors")

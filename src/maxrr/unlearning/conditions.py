@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # a status is told without PyTorch
 
 DECIDE_EACH = ("HashCore", "FullCore")  # of `maxrr.core`: whether a record is core does not depend on the others
 
+START = "start"  # where a recipe names the given weights that training starts from
+
 OWN_CHOICE = "the caller's own code chose the core, and the caller vouches that "
 
 ADOPTED = (
@@ -41,10 +43,14 @@ def conditions(
             f"the encoding of {count(blueprint.drafted, 'column')} was drafted from the table, which had the records "
             "that are forgotten: its constants stay, and without the records others might have been drafted"
         )
+    if START in blueprint.recipe_facts:
+        found.append(given_start(blueprint.recipe_facts[START]))
     if adopted:
         found.append(ADOPTED)
     elif "function" in blueprint.recipe_facts:
         found.append(by_own_function(blueprint.recipe_facts))
+    elif (twice := blueprint.recipe_facts.get("run_twice", "same")) != "same":
+        found.append(f"training gives other bytes each time on this device (run twice on a part of the core: {twice})")
     if technique:
         found.append("the extractor is the work of the caller's technique: what it keeps is for an audit to say")
     if left_in_extractor:
@@ -54,6 +60,16 @@ def conditions(
         records = count(waiting, "added record waits", "added records wait")
         found.append(f"the core is that of the last fit: {records} for the next one, to be core by the rule")
     return found
+
+
+def given_start(weights: Mapping[str, str]) -> str:
+    """The condition that training started from given weights.
+
+    >>> given_start({"name": "EfficientNet-Lite0, ImageNet", "sha256": "0a"})
+    'given weights: EfficientNet-Lite0, ImageNet, sha256 0a; what they learned from is not known here'
+    """
+    named = f"{weights['name']}, " if weights["name"] else ""
+    return f"given weights: {named}sha256 {weights['sha256']}; what they learned from is not known here"
 
 
 def by_own_function(recipe: Mapping[str, Any]) -> str:

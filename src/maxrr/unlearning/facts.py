@@ -147,8 +147,8 @@ class Facts:
 
     @property
     def recipe_facts(self) -> dict[str, Any]:
-        """How the extractor was trained; nothing where it was not."""
-        return {} if self.frozen else self.recipe
+        """How the extractor was trained, and from which given weights."""
+        return self.recipe
 
     @property
     def record_shape(self) -> tuple[int, ...] | dict[str, tuple[int, ...]]:

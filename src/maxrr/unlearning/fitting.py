@@ -25,6 +25,7 @@ from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import check_importable, suited
 from maxrr.nets.networks import NoNetwork
 from maxrr.nets.probe import check_comes_back, probed
+from maxrr.nets.public_weights import SEED, GivenStart, GivenWeights, check_start
 from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import begin, checked, made
 from maxrr.nets.training import warm_up
@@ -64,6 +65,8 @@ def check_parameters(model: "MaxRR") -> Training:
     if model.threads < 1:
         raise DataError(f"threads is a whole number from 1 on; it is {model.threads!r:.80}")
     check_importable(model.network)
+    if check_start(model.start) != SEED and isinstance(model.core, Adopted):
+        raise DataError("a network that was trained elsewhere is no start for training it again: leave start out")
     if isinstance(model.core, Adopted) and not (isinstance(model.network, nn.Module) and model.train is not None):
         raise DataError(
             "a network that was trained elsewhere is a torch.nn.Module with its weights, and needs a way to train "
@@ -109,15 +112,18 @@ def fit(
     core = to_train_by(model.core, before)
     adopted = trained_before and core is None
     weights = weights_by_name(model.class_weight, dataset.class_names, gone_too=again)
+    check_comes_back(network, dataset.shape, dataset.inputs.dtype)
+    start = GivenWeights.of(network, check_start(model.start), whole=frozen)
+    if start is not None and not frozen:
+        network = GivenStart(network, start.sha256, len(dataset.class_names))
     blueprint = Blueprint(
         begin(network, model.seed) if trained_before else copy.deepcopy(network), frozen, model.seed,
         recipe, model.C, model.device, model.threads, Environment.here(chosen_device(model.device), model.threads),
-        {} if frozen else given_weights(network), weights,
+        {} if frozen or start is not None else given_weights(network), weights,
         copy.deepcopy(rule_of(model.core)),
-        before.blueprint.drafted if again and before is not None else dataset.drafted,
+        before.blueprint.drafted if again and before is not None else dataset.drafted, start,
     )  # fmt: skip
     blueprint.check_weights(dataset)
-    check_comes_back(network, dataset.shape, dataset.inputs.dtype)
     if not frozen and not trained_before and would_lose_weights(network):
         warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
     if not frozen and isinstance(recipe, Recipe) and ends_in_softmax(made(network), dataset):
@@ -133,7 +139,7 @@ def fit(
         blueprint.warn_of_untrained(untrained, stacklevel=3)
         records = shuffled(dataset, key)
         held = HeldRecords.of(records, copy=False)  # in another order, they are a copy already
-        if not adopted:
+        if not adopted or isinstance(recipe, Recipe):
             blueprint = blueprint.watched(records, choice)
         if not adopted and not frozen:
             warm_up(model.device)

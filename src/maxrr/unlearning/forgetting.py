@@ -205,7 +205,7 @@ def make_receipt(
     request, heads, exact = plan.request, after.certificates, plan.guarantee.exact
     conditions, replaced = after.conditions if exact else [], request.added is not None
     blueprint, core_ids = before.blueprint, before.records.ids[request.core_rows].tolist()
-    recipe = blueprint.recipe.facts
+    recipe = blueprint.recipe_facts
     return Receipt(
         number=number, previous=previous, guarantee=plan.guarantee.value, reason=plan.reason,
         bytes_claim=claim_of(plan.guarantee.value, heads, recipe), form=FORM,

@@ -22,6 +22,7 @@ from maxrr.data.fields import fields_of
 from maxrr.errors import DetachedCopy, Refused
 from maxrr.nets import Recipe
 from maxrr.nets.networks import NoNetwork
+from maxrr.nets.public_weights import SEED
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.parallel.ray_cluster import EngineLike
@@ -61,6 +62,11 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         influential records.
     seed : int
         Decides everything that is drawn at random: the first weights of the network, and the order of its batches.
+    start : str
+        Where training starts: "seed" by default, so that every weight is drawn. "given" stands for the network's own
+        weights, such as public ones, in all layers but the last linear one, which is drawn from the seed with one
+        output for each class of the core. Their SHA-256 is on every receipt, and it is a condition that nobody here
+        knows what they learned from. Words behind it name them there: "given:EfficientNet-Lite0, ImageNet".
     epochs, batch_size, lr : int, int, float
         How the extractor is trained: how often training goes through all core records (18), how many each step sees
         (64), and the learning rate (1e-3).
@@ -103,7 +109,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _note_audit: Callable[[str], int] | None = None  # where a workspace counts them
 
     def __init__(
-        self, network: Network, core: Core, *, C: float = 1.0, seed: int = 0,
+        self, network: Network, core: Core, *, C: float = 1.0, seed: int = 0, start: str = SEED,
         epochs: int = Recipe.epochs, batch_size: int = Recipe.batch_size, lr: float = Recipe.lr,
         device: str | None = None, threads: int = 1, train: TrainingFunction | Recipe | None = None,
         class_weight: Mapping[Any, float] | None = None, engine: EngineLike = None, verbose: bool | None = None,
@@ -112,6 +118,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.core = core
         self.C = C
         self.seed = seed
+        self.start = start
         self.epochs = epochs
         self.batch_size = batch_size
         self.lr = lr

@@ -29,6 +29,7 @@ LEAST = 1e-12  # errors below it are of rounding, and would be fingerprints of t
 NOTHING = "nothing"  # what an approximate answer claims of the bytes
 RETRAINED = "retrained from scratch without the records"  # what is claimed where a caller's own function trains
 FUNCTION = "function"  # where a recipe names one
+RUN_TWICE, SAME = "run_twice", "same"  # where a recipe says what came of two runs, and what it says if nothing differed
 
 
 GUARANTEES = {guarantee.value: guarantee for guarantee in Guarantee}
@@ -92,7 +93,8 @@ def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[s
     """What these heads let a receipt claim: "identical" bytes, or decision values "within" so much of the exact ones.
 
     An approximate answer claims nothing of the kind: fitting without the records gives another model. Where a training
-    function of the caller's own has trained the extractor again, no bytes are claimed before a replay has shown them.
+    function of the caller's own has trained the extractor again, or two runs of a recipe were seen to differ, no bytes
+    are claimed before a replay has shown them.
 
     >>> heads = [HeadCertificate("0a", True, 1e-12), HeadCertificate("0b", False, 1e-11)]
     >>> claim_of("exact-refit", heads), claim_of("approximate-refit", heads)
@@ -102,7 +104,8 @@ def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[s
     """
     if not is_exact(guarantee):
         return NOTHING
-    if guarantee == "exact-retrain" and FUNCTION in (recipe or {}):
+    said = recipe or {}
+    if guarantee == "exact-retrain" and (FUNCTION in said or said.get(RUN_TWICE, SAME) != SAME):
         return RETRAINED
     if all(head.decided for head in heads):
         return "identical"
@@ -199,8 +202,8 @@ class Receipt(Shown):
         What is claimed of the heads' bytes. "identical" where every head is decided: any decided run on the retained
         records, with the same extractor, ends in these bytes. Otherwise "within X", the largest
         `HeadCertificate.error`; or "nothing" where the answer is approximate. "retrained from scratch without the
-        records" where a function of the operator's own has trained the extractor again: only a replay shows that it
-        gives the same bytes.
+        records" where a function of the operator's own has trained the extractor again, or a recipe that was run
+        twice gave other bytes: only a replay shows that it gives the same bytes.
     form : int
         The canonical form of the heads' bytes (`FORM`). Bytes of another form cannot be compared with these.
     unconditional : bool
@@ -241,8 +244,9 @@ class Receipt(Shown):
     recipe : dict
         How the extractor was trained: `epochs`, `batch_size` and `lr`, and of the other attributes of
         `maxrr.nets.Recipe` those that are not the defaults. For a function of the operator's own its name as
-        `function`, the SHA-256 of its module as `source_sha256`, what that covers as `source_covers`, and what came of
-        running it twice on a part of the core as `run_twice`.
+        `function`, the SHA-256 of its module as `source_sha256`, and what that covers as `source_covers`. For such a
+        function, and on CUDA, what came of running it twice on a part of the core as `run_twice`. Where training starts
+        from given weights, their `name` and `sha256` as `start`.
     C : float
         The weight of the heads' losses.
     environment : dict

@@ -27,6 +27,7 @@ from maxrr.errors import OtherRecords, WorkerLostError
 from maxrr.nets.initial_weights import given_weights
 from maxrr.nets.inputs import as_array
 from maxrr.nets.probe import Fingerprint
+from maxrr.nets.public_weights import as_given
 from maxrr.nets.training_function import SAME, OwnTraining
 from maxrr.parallel.processes import call_in_fresh_process
 from maxrr.plain_text import Shown
@@ -302,7 +303,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         "model_after": keyed_hash(bundle.key, b"model", bundle.facts.model_hash),
         "form": bundle.form,
         "seed": blueprint.seed,
-        "recipe": blueprint.recipe.facts,
+        "recipe": blueprint.recipe_facts,
         "C": blueprint.C,
         "class_weights": weights_by_hmac(bundle.key, blueprint.class_weight),
         "weighted_records": None if dataset.weights is None else True,
@@ -339,15 +340,17 @@ def false_of_people(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Itera
 def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
     """Train again in a fresh process, which gets nothing of the model but what cannot be made again."""
     blueprint = bundle.blueprint
-    home = type(blueprint.network) if isinstance(blueprint.network, nn.Module) else blueprint.network
-    if "<" in (name := getattr(home, "__qualname__", "")):
-        raise ValueError(f"the network is made by {name}, which a fresh process cannot import: define it in a module")
+    network = as_given(blueprint.network)
+    code = [type(layer) for layer in network.modules()] if isinstance(network, nn.Module) else [network]
+    for each in code:
+        if "<" in (name := getattr(each, "__qualname__", "")):
+            raise ValueError(f"the network is of {name}, which a fresh process cannot import: define it in a module")
     given = None if rebuilds else blueprint.stored_extractor(dict(bundle.extractor))
     stored = None if comparable else bundle.features
     try:
         return call_in_fresh_process(
             rebuild, blueprint, bundle.choice, dataset, given, stored,
-            with_the_script=getattr(home, "__module__", None) == "__main__",
+            with_the_script=any(getattr(each, "__module__", None) == "__main__" for each in code),
         )  # fmt: skip
     except WorkerLostError as error:
         raise ValueError(
@@ -398,7 +401,8 @@ def rebuild(
     if extractor is None:
         found |= arrays(extractor_tensors(trained))
     longest = float(np.max(lengths(used)))
-    given = {} if blueprint.frozen else given_weights(blueprint.network)
+    said = blueprint.frozen or blueprint.start is not None
+    given = {} if said else given_weights(blueprint.network)
     fingerprint = blueprint.kept(trained, dataset.shape, dataset.inputs.dtype)[1]
     return Made(found, heads.certificate_, longest, apart, fingerprint, given)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from maxrr.data.arrays import scratch
 from maxrr.data.fields import from_facts
-from maxrr.errors import NetworkMissing, OtherNetwork
+from maxrr.errors import NetworkMissing, OtherNetwork, OtherWeights
 from maxrr.files import from_plain, parse_json
 from maxrr.files.strict_json import json_text
 from maxrr.nets.initial_weights import given_weights
@@ -144,6 +144,8 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
             now = Fingerprint.of(extractor, facts.shape, from_facts(facts.dtype))
             if differs := now.differs_from(Fingerprint(facts.layers, probe), exactly=blueprint.is_at_home):
                 raise ValueError(f"{differs}. Bring the code of the network as it was, or fit again")
+        except OtherWeights:
+            raise
         except ValueError as error:
             raise OtherNetwork(f"the workspace was fitted with another network: {error}") from error
         check_given(blueprint)
@@ -166,7 +168,7 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
 def check_given(blueprint: Blueprint) -> None:
     """Refuse a network that brings along other weights than the fitted one: they would enter the next training."""
     named = name_of(blueprint.network)
-    if blueprint.frozen or (named is not None and named.our_own):
+    if blueprint.frozen or blueprint.start is not None or (named is not None and named.our_own):
         return
     if given_weights(blueprint.network) != dict(blueprint.given):
         raise OtherNetwork(

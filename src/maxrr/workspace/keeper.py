@@ -13,6 +13,7 @@ from maxrr.data import Dataset
 from maxrr.errors import KeyMissing, ParametersChanged, ReadOnly, WorkspaceClosed, WorkspaceError
 from maxrr.nets import Recipe
 from maxrr.nets.naming import as_recorded
+from maxrr.nets.public_weights import SEED, as_given
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import MaxRR
@@ -240,7 +241,8 @@ class FolderKeeper:
         plain = isinstance(recipe, Recipe) and recipe == Recipe(recipe.epochs, recipe.batch_size, recipe.lr)
         how = recipe.facts if plain else {"train": getattr(recipe, "function", None) or recipe}
         parameters = MaxRR(
-            made.network, made.core, C=made.C, seed=made.seed, device=made.device,  # type: ignore[arg-type]
+            as_given(made.network), made.core, C=made.C, seed=made.seed, device=made.device,  # type: ignore[arg-type]
+            start=SEED if made.start is None else made.start.start,
             threads=made.threads, class_weight=dict(made.class_weight) or None, engine=self.model.engine,
             verbose=self.model.verbose, **how,
         )  # fmt: skip
