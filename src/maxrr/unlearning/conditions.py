@@ -43,13 +43,14 @@ def conditions(
             f"the encoding of {count(blueprint.drafted, 'column')} was drafted from the table, which had the records "
             "that are forgotten: its constants stay, and without the records others might have been drafted"
         )
-    if START in blueprint.recipe_facts:
-        found.append(given_start(blueprint.recipe_facts[START]))
+    recipe = blueprint.recipe_facts
+    if START in recipe:
+        found.append(given_start(recipe[START]))
     if adopted:
         found.append(ADOPTED)
-    elif "function" in blueprint.recipe_facts:
-        found.append(by_own_function(blueprint.recipe_facts))
-    elif (twice := blueprint.recipe_facts.get("run_twice", "same")) != "same":
+    elif "function" in recipe:
+        found.append(by_own_function(recipe))
+    elif (twice := recipe.get("run_twice", "same")) != "same":
         found.append(f"training gives other bytes each time on this device (run twice on a part of the core: {twice})")
     if technique:
         found.append("the extractor is the work of the caller's technique: what it keeps is for an audit to say")
