@@ -20,7 +20,6 @@ PUBLIC = {
         "audit",
     },
     "maxrr.core": {
-        "Adopted",
         "Core",
         "FrequencyCore",
         "Frozen",

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from maxrr.core import Adopted, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core.trained_elsewhere import Adopted
 from maxrr.data import DataError
 from maxrr.nets import MLP, split
 from maxrr.nets.seeding import all_drawing, begin

@@ -2,6 +2,6 @@
 
 from maxrr.core.choice import Core, FullCore, HashCore
 from maxrr.core.ranking import FrequencyCore, MiddleCore, Ranking, rank
-from maxrr.core.trained_elsewhere import Adopted, Frozen
+from maxrr.core.trained_elsewhere import Frozen
 
-__all__ = ["Adopted", "Core", "FrequencyCore", "Frozen", "FullCore", "HashCore", "MiddleCore", "Ranking", "rank"]
+__all__ = ["Core", "FrequencyCore", "Frozen", "FullCore", "HashCore", "MiddleCore", "Ranking", "rank"]

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from maxrr.core import Adopted, Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core import Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.core.shards import sharding_of
-from maxrr.core.trained_elsewhere import rule_of
+from maxrr.core.trained_elsewhere import Adopted, rule_of
 from maxrr.data import Dataset
 from maxrr.data.fields import described, shapes
 from maxrr.errors import DataError, OtherShape, TrainingMissing

@@ -15,8 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from torch import nn
 
-from maxrr.core import Adopted, Core, Frozen, FullCore, HashCore
+from maxrr.core import Core, Frozen, FullCore, HashCore
 from maxrr.core.choice import Choice
+from maxrr.core.trained_elsewhere import Adopted
 from maxrr.data import Dataset
 from maxrr.data.fields import fields_of
 from maxrr.errors import DetachedCopy, Refused
