@@ -115,7 +115,10 @@ def as_given(network: Network) -> Network:
 
 
 class Resize(nn.Module):
-    """Resize images, and shift and scale their numbers."""
+    """Resize images, and shift and scale their numbers.
+
+    Constants are made where the images are: to copy them there would make a GPU wait in every step.
+    """
 
     def __init__(self, size: int, mean: tuple[float, ...], scale: tuple[float, ...]) -> None:
         super().__init__()
@@ -126,7 +129,10 @@ class Resize(nn.Module):
         with torch.autocast(place.type, enabled=False):  # what a network sees does not depend on how it is trained
             down, across = (interpolation(side, self.size, kind, place) for side in images.shape[-2:])
             resized = ((images @ across).transpose(-1, -2) @ down).transpose(-1, -2)
-            mean, scale = (torch.tensor(each, dtype=kind, device=place) for each in (self.mean, self.scale))
+            mean, scale = (
+                torch.cat([torch.full((1,), number, dtype=kind, device=place) for number in each])
+                for each in (self.mean, self.scale)
+            )
             return ((resized - mean[:, None, None]) / scale[:, None, None]).contiguous()
 
 
@@ -137,10 +143,10 @@ def interpolation(before: int, after: int, dtype: torch.dtype, device: torch.dev
     [1.0, 0.75, 0.25, 0.0]
     """
     step = before / after
-    centre = (torch.arange(after, dtype=torch.float64) + 0.5) * step - 0.5
-    distance = (torch.arange(before, dtype=torch.float64)[:, None] - centre).abs()
-    weights = (1.0 - distance / max(step, 1.0)).clamp(min=0.0)
-    return (weights / weights.sum(0)).to(dtype).to(device)
+    old, new = (torch.arange(count, dtype=torch.float64, device=device) for count in (before, after))
+    centre = (new + 0.5) * step - 0.5
+    weights = (1.0 - (old[:, None] - centre).abs() / max(step, 1.0)).clamp(min=0.0)
+    return (weights / weights.sum(0)).to(dtype)
 
 
 class Resized(Layers):
