@@ -14,7 +14,7 @@ from torch import nn
 from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
 from maxrr.data.fields import parts_of
-from maxrr.nets import MLP, split
+from maxrr.nets import MLP, Resized, split
 from maxrr.serving import export_onnx, exports, onnx
 from tests.several_inputs import PictureAndTable, Text, pictures_and_rows, texts
 from tests.unlearning.problems import digits, fresh, probe, table
@@ -43,6 +43,9 @@ def fitted_on(name):
     records = table(classes=2 if name == "two classes" else 3)
     if name == "pixels":
         return fresh(CORE, digits(), epochs=2).fit(pixels(digits()), digits().labels)
+    if name == "resized":
+        network = Resized(MLP(144, 10, hidden=(16,)), 12, mean=0.5, scale=0.25)
+        return fresh(CORE, digits(), network, epochs=4, start="given").fit(pixels(digits()), digits().labels)
     if name == "custom":
         return fresh(CORE, records, TwoParts()).fit(records)
     if name == "frozen":
@@ -60,7 +63,7 @@ def pixels(dataset):
 
 def some_records(name):
     """Records that the model was not fitted on."""
-    if name == "pixels":
+    if name in ("pixels", "resized"):
         return pixels(probe(300))
     features = table(count=300, seed=1).inputs
     return features.astype(np.float64) if name == "double precision" else features
@@ -96,7 +99,7 @@ def metadata(path):
     [
         "pixels",
         "two classes",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("custom", "frozen", "double precision")),
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("resized", "custom", "frozen", "double precision")),
     ],
 )
 def test_the_file_computes_what_the_model_does(name, exported):
