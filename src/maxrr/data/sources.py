@@ -9,7 +9,7 @@ from maxrr.data import images, known
 from maxrr.data.checks import named
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.known import PUBLISHED
+from maxrr.data.known import NAMES
 from maxrr.data.labels import IdsFrom, check_ids_from
 from maxrr.data.numpy_files import read_archive, read_mapped
 from maxrr.data.reading import Reading, reading_of
@@ -32,6 +32,7 @@ def load(
     ========================  =================================================================================
     'digits'                  8 × 8 images inside scikit-learn
     'fashion-mnist', 'mnist'  28 × 28 images: found on this machine, or else fetched and kept in the user's cache
+    'cifar-10'                32 × 32 photographs in colour: likewise
     a path ending in .npz     arrays x_train, y_train, x_test and y_test, or X and y; ids, or `ids_from`. Inputs that a
                               network takes by name, as they are: X.tokens, X.mask in the place of X
     a path ending in .csv     a table with a header, a column of labels, one of ids, or `ids_from`, numbers
@@ -112,7 +113,7 @@ def load(
 
 def read(source: str | Path, how: Reading, whole: bool, progress: Progress | None) -> tuple[Dataset, Dataset]:
     """The records of a source, read so."""
-    path, known_names = Path(source), ["digits", *PUBLISHED]
+    path, known_names = Path(source), NAMES
     if source in known_names or path.is_dir():
         with named(source):
             how.check_no_columns()
