@@ -46,6 +46,7 @@ class Size(StrEnum):
     SVC = "svc"
     READING_REST = "reading-rest"
     READING_ONE = "reading-one"
+    PUBLIC_WEIGHTS = "public-weights"
 
 
 ProfileName = Annotated[
@@ -54,7 +55,8 @@ ProfileName = Annotated[
         help="How much to measure. smoke: digits, about a minute. quick: Fashion-MNIST with few runs, a "
         "quarter of an hour on two cores. paper: as many runs as the paper for histogram and table "
         "(100), 20 for the rest; needs a GPU. svc: scikit-learn's one-vs-one SVMs and a shorter "
-        "training. reading-rest, reading-one: the likeliest reading of the paper with each kind of SVM."
+        "training. reading-rest, reading-one: the likeliest reading of the paper with each kind of SVM. "
+        "public-weights: CIFAR-10, for the study of that name; needs a GPU."
     ),
 ]
 Out = Annotated[
@@ -157,7 +159,8 @@ def study(
         python -m lab study --profile paper --device cuda
         python -m lab study core-choice --profile paper --data mnist
     """
-    wanted = [(str(name), data) for name in (STUDIES if study == ALL else [study])]
+    fitting = [name for name, part in STUDIES.items() if not part.profiles or profile.value in part.profiles]
+    wanted = [(str(name), data) for name in (fitting if study == ALL else [study])]
     measure(wanted, profile, out, seed, device, engine, minutes, json)
 
 

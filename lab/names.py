@@ -4,7 +4,7 @@ import re
 
 from lab.parts import Json
 
-DATA = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST", "adult": "Adult"}
+DATA = {"fashion-mnist": "Fashion-MNIST", "mnist": "MNIST", "adult": "Adult", "cifar-10": "CIFAR-10"}
 USUAL = "one-vs-rest"
 PAPERS = {"small": 10_000, "large": 20_000, "extra": 10_000, "many": 20_000, "some": 2_000}
 

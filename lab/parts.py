@@ -47,6 +47,8 @@ class Part:
         What cells of each kind are called where they are counted apart.
     elsewhere
         Another lead and caption for other data, by the name of the data.
+    profiles
+        The only profiles that it is measured with, where not all make sense.
     """
 
     module: str
@@ -62,6 +64,7 @@ class Part:
     readings: Mapping[str, str] = field(default_factory=dict)
     by_kind: Mapping[Kind, str] = field(default_factory=dict)
     elsewhere: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    profiles: tuple[str, ...] = ()
 
     def measure(self, lab: "Lab") -> dict[str, Any]:
         """Measure what the result file does not have yet, and return the whole result."""
@@ -178,6 +181,16 @@ TABLE: Mapping[str, Part] = {
         caption="Up is more accurate, to the left is cheaper. The number in a mark is that of the shards. Accuracies "
         "are measured; costs are worked out, from the sizes of the shards and from seconds that were measured for the "
         "parts of a request.",
+    ),
+    "public-weights": Part(
+        module="public_weights", drawing="public_weights.draw", beyond=True, kind="share",
+        columns={"accuracy": "accuracy"}, profiles=("smoke", "public-weights"),
+        asks="public weights and a small core: accuracy against what a request costs",
+        lead="A network starts from public weights and is fine-tuned on a small core; the heads are fitted on all "
+        "records. How large must the core be, and what does it cost when somebody asks to be forgotten?",
+        caption="Up is more accurate, to the left is cheaper. The number in a mark is the core's share of the records "
+        "in percent. Accuracies and the seconds of single requests are measured; what a random person's request is "
+        "expected to take is worked out from them.",
     ),
     "ranking-length": Part(
         module="ranking_length", drawing="ranking_length.draw", beyond=True, kind="share",

@@ -134,4 +134,6 @@ SVC = replace(PAPER, name="svc", heads="one-vs-one", runs=20, recipe=Recipe(epoc
 READING = replace(PAPER, pixels="standardised", recipe=Recipe(epochs=5, batch_size=32))
 REST = replace(READING, name="reading-rest")
 ONE = replace(READING, name="reading-one", heads="one-vs-one")
-PROFILES = {profile.name: profile for profile in (SMOKE, QUICK, PAPER, SVC, REST, ONE)}
+# Large networks on photographs: the study itself says how they are trained.
+PUBLIC = replace(PAPER, name="public-weights", data="cifar-10", few=3)
+PROFILES = {profile.name: profile for profile in (SMOKE, QUICK, PAPER, SVC, REST, ONE, PUBLIC)}
