@@ -86,9 +86,16 @@ class ResNet9(nn.Module):
     def __init__(self, shape: tuple[int, ...], classes: int) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            block(shape[0], 64), block(64, 128), Halve(), Residual(128), block(128, 256), Halve(), block(256, 512),
-            Halve(), Residual(512),
-        )  # fmt: skip
+            block(shape[0], 64),
+            block(64, 128),
+            Halve(),
+            Residual(128),
+            block(128, 256),
+            Halve(),
+            block(256, 512),
+            Halve(),
+            Residual(512),
+        )
         self.last = nn.Linear(512, classes)
 
     def forward(self, images: Tensor) -> Tensor:

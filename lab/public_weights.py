@@ -34,7 +34,6 @@ from lab.results import Json, Results
 from maxrr import LinearSVM, MaxRR
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.core.choice import Core
-from maxrr.data import train_and_test
 from maxrr.nets import Recipe, embed
 from maxrr.unlearning import Receipt, replay
 
@@ -42,7 +41,8 @@ PART = "public-weights"
 PUBLIC, SCRATCH = "public weights", "from scratch"
 HASH, MIDDLE, FREQUENCY = "hash", "middle", "frequency"
 KINDS = ("core", "influential", "free")
-PENALTIES = (0.0003, 0.001, 0.003, 0.01, 0.03)
+PENALTIES = (0.0003, 0.001, 0.003, 0.01, 0.03)  # for features of length 25 or so
+SMALL = (1.0, 10.0)  # for those of the network that stands in
 TENTH = 0.1
 SHARES = (0.0, 0.025, 0.05, 0.2, 0.5, 1.0)  # of the core, beside a tenth
 SEEDS = 5
@@ -52,14 +52,29 @@ PEOPLE = (1, 5, 20)  # records of one person
 REPEATS = 5  # requests of one kind, of which the median counts
 RIDGE = 1e-3  # of the mean square of a feature times the records
 TUNED = Recipe(
-    epochs=40, batch_size=128, lr=2e-3, body_lr=5e-4, optimiser="adamw", weight_decay=0.01, schedule="cosine",
-    warm_up=0.25, label_smoothing=0.1, augment=("flip", "shift:4"),
-)  # fmt: skip
+    epochs=40,
+    batch_size=128,
+    lr=2e-3,
+    body_lr=5e-4,
+    optimiser="adamw",
+    weight_decay=0.01,
+    schedule="cosine",
+    warm_up=0.25,
+    label_smoothing=0.1,
+    augment=("flip", "shift:4"),
+)
 EPOCHS = {0.025: 40, 0.05: 40, 0.1: 40, 0.2: 30, 0.5: 14, 1.0: 8}  # larger cores need fewer of them
 SCRATCHED = Recipe(
-    epochs=40, batch_size=512, lr=0.3, optimiser="sgd", weight_decay=5e-4, schedule="cosine", warm_up=0.2,
-    label_smoothing=0.1, augment=("flip", "shift:4"),
-)  # fmt: skip
+    epochs=40,
+    batch_size=512,
+    lr=0.3,
+    optimiser="sgd",
+    weight_decay=5e-4,
+    schedule="cosine",
+    warm_up=0.2,
+    label_smoothing=0.1,
+    augment=("flip", "shift:4"),
+)
 
 
 @dataclass(frozen=True)
@@ -111,7 +126,7 @@ def cases(profile: Profile) -> list[Case]:
         *(Case(SCRATCH, share, seed) for seed in range(1, SEEDS) for share in (1.0, 0.5, TENTH)),
         *(Case(PUBLIC, TENTH, seed, SHARDS) for seed in range(1, SEEDS)),
         *(Case(PUBLIC, TENTH, 0, core=core) for core in (MIDDLE, FREQUENCY)),
-    ]  # fmt: skip
+    ]
 
 
 def measure(lab: Lab) -> Json:
@@ -145,7 +160,7 @@ def is_small(lab: Lab) -> bool:
 def recipe_of(lab: Lab, case: Case) -> Recipe:
     """How a case is trained."""
     if is_small(lab):
-        return replace(lab.profile.recipe, optimiser="adamw", schedule="cosine", warm_up=0.25, body_lr=5e-4)
+        return replace(lab.profile.recipe, optimiser="adamw", schedule="cosine", warm_up=0.25)
     precision = "bfloat16" if lab.device.type == "cuda" else "float32"
     if case.start == SCRATCH:
         return replace(SCRATCHED, epochs=round(SCRATCHED.epochs / case.share), precision=precision)
@@ -183,9 +198,15 @@ def model_of(lab: Lab, case: Case, penalty: float) -> MaxRR:
     network, start = network_of(lab, case)
     way = {"train": recipe_of(lab, case)} if case.share else {}
     return MaxRR(
-        network, core_of(lab, case), start=start, C=penalty, seed=lab.seed + case.seed, device=str(lab.device),
-        verbose=False, **way,
-    )  # fmt: skip
+        network,
+        core_of(lab, case),
+        start=start,
+        C=penalty,
+        seed=lab.seed + case.seed,
+        device=str(lab.device),
+        verbose=False,
+        **way,
+    )
 
 
 # The penalty
@@ -200,23 +221,19 @@ def measure_penalty(lab: Lab, results: Results, start: str) -> float:
 def choose_penalty(lab: Lab, case: Case) -> Json:
     """Look at every C, on the core of a case alone."""
     core = HashCore(case.share, key=key_of(lab, case)).is_core(lab.training.ids)
-    learned, aside = train_and_test(lab.training.select(lab.training.ids[core]))
-    half = HashCore(0.5, key=f"half {key_of(lab, case)}")
-    model = replace_core(model_of(lab, case, PENALTIES[0]), half).fit(learned, progress=lab.progress)
+    records = lab.training.select(lab.training.ids[core])
+    aside = records.select(records.ids[HashCore(0.2, key="set aside to choose C").is_core(records.ids)])
+    learned, half = records.without(aside.ids), HashCore(0.5, key="trained on to choose C")
+    penalties = SMALL if is_small(lab) else PENALTIES
+    model = model_of(lab, case, penalties[0]).set_params(core=half).fit(learned, progress=lab.progress)
     features, others = (embed(model.extractor_, side, device=lab.device) for side in (learned, aside))
     right = {}
-    for penalty in PENALTIES:
+    for penalty in penalties:
         heads = LinearSVM(C=penalty).fit(torch.from_numpy(features).to(lab.device), learned.labels)
         right[penalty] = float(np.mean(heads.predict(others) == aside.labels))
-    best = min(penalty for penalty in PENALTIES if right[penalty] == max(right.values()))
+    best = min(penalty for penalty in penalties if right[penalty] == max(right.values()))
     length = float(np.linalg.norm(features, axis=1).mean())
     return {"C": best, "accuracy": {str(penalty): value for penalty, value in right.items()}, "length": length}
-
-
-def replace_core(model: MaxRR, core: Core) -> MaxRR:
-    """The same model with another core."""
-    changed: MaxRR = model.set_params(core=core)
-    return changed
 
 
 # One case
@@ -229,10 +246,14 @@ def try_case(lab: Lab, case: Case, penalty: float) -> Json:
     seconds = {"fit": perf_counter() - started, **parts_of_fit(model)}
     heads = model.heads_
     found: Json = {
-        "accuracy": model.score(lab.test), **{kind: len(model.ids_of(kind)) for kind in KINDS}, "C": penalty,
-        "features": heads.coef_.shape[1], "decided": all(head.decided for head in heads.certificate_),
-        "seconds": seconds, "recipe": recipe_of(lab, case).facts if case.share else None,
-    }  # fmt: skip
+        "accuracy": model.score(lab.test),
+        **{kind: len(model.ids_of(kind)) for kind in KINDS},
+        "C": penalty,
+        "features": heads.coef_.shape[1],
+        "decided": all(head.decided for head in heads.certificate_),
+        "seconds": seconds,
+        "recipe": recipe_of(lab, case).facts if case.share else None,
+    }
     if not case.share:
         found["ridge"] = ridge_accuracy(lab, model)
     if case.timed:
@@ -245,9 +266,10 @@ def parts_of_fit(model: MaxRR) -> dict[str, float]:
     durations, records = model._fitted.durations, len(model.ids_of())
     core = max(len(model.ids_of("core")), 1)
     return {
-        "train": durations.train * core, "embed": durations.embed * records,
+        "train": durations.train * core,
+        "embed": durations.embed * records,
         "heads": durations.head * len(model.heads_.certificate_),
-    }  # fmt: skip
+    }
 
 
 def ridge_accuracy(lab: Lab, model: MaxRR) -> float:
@@ -300,10 +322,16 @@ def summarise(lab: Lab, results: Results) -> Json:
             rows.setdefault(case.row, []).append(case)
     found = {row: [pieces[case.name] for case in mine] for row, mine in rows.items()}
     lines = [line(mine[0], found[row], len(lab.training)) for row, mine in rows.items()]
-    return results.finish({
-        "part": PART, "title": "Public weights and a small core", "runs": max(map(len, rows.values())),
-        "records": len(lab.training), "cells": {row: cells(each) for row, each in found.items()}, "work": lines,
-    })  # fmt: skip
+    return results.finish(
+        {
+            "part": PART,
+            "title": "Public weights and a small core",
+            "runs": max(map(len, rows.values())),
+            "records": len(lab.training),
+            "cells": {row: cells(each) for row, each in found.items()},
+            "work": lines,
+        }
+    )
 
 
 def cells(found: Sequence[Json]) -> Json:
@@ -321,9 +349,14 @@ def line(case: Case, found: Sequence[Json], records: int) -> Json:
     """A point of the figure: accuracy, and the seconds that a request by a person is expected to take."""
     accuracy = compare([one["accuracy"] for one in found], "accuracy")
     facts: Json = {
-        "row": case.row, "start": case.start, "share": case.share, "shards": case.shards, "core": case.core,
-        "accuracy": accuracy.mean, "stderr": accuracy.stderr,
-    }  # fmt: skip
+        "row": case.row,
+        "start": case.start,
+        "share": case.share,
+        "shards": case.shards,
+        "core": case.core,
+        "accuracy": accuracy.mean,
+        "stderr": accuracy.stderr,
+    }
     requests = next((one["requests"] for one in found if "requests" in one), None)
     if requests is None:
         return {**facts, "expected": {}, "expected by person": {}}
@@ -336,16 +369,17 @@ def line(case: Case, found: Sequence[Json], records: int) -> Json:
 def expected(found: Json, requests: Json, shards: int, count: int, records: int, *, person: bool = False) -> float:
     """Seconds that the request of a random person with so many records takes, on average.
 
-    Whether a record is core is decided for each record, or for a person as a whole, as `person` says. A shard more to
-    train takes what one took in the fit.
+    Whether a record is core, and in which shard, is decided for each record, or for a person as a whole, as `person`
+    says. A shard more to train takes what one took in the fit.
     """
-    share = found["core"] / records
+    share, without_core = found["core"] / records, outside(found, requests, count)
+    if not share:
+        return without_core
     spared = 1.0 - share if person else (1.0 - share) ** count
-    touched = shards * (1.0 - (1.0 - share / shards) ** count)  # as each record is in a shard of its own
-    more = max(touched / max(1.0 - spared, 1e-300) - 1.0, 0.0) if share else 0.0
+    touched = share if person else shards * (1.0 - (1.0 - share / shards) ** count)
+    more = touched - (1.0 - spared)  # shards beyond the first
     each = (found["seconds"]["train"] + found["seconds"]["embed"]) / shards
-    again = requests["core"]["seconds"] + more * each if share else 0.0
-    return (1.0 - spared) * again + spared * outside(found, requests, count)
+    return (1.0 - spared) * float(requests["core"]["seconds"]) + more * each + spared * without_core
 
 
 def outside(found: Json, requests: Json, count: int) -> float:

@@ -54,7 +54,13 @@ def along(axes: Axes, points: list[Json], costs: list[float], style: dict[str, A
     axes.errorbar(costs, [point["accuracy"] for point in points], errors, elinewidth=1.0, **{**style, **MARK})
     for point, cost in zip(points, costs, strict=True):
         axes.text(
-            cost, point["accuracy"], f"{100 * point['share']:g}", ha="center", va="center_baseline", fontsize=NUMBER,
-            color=style["color"] if "markerfacecolor" in style else "white", fontweight="bold",
+            cost,
+            point["accuracy"],
+            f"{100 * point['share']:g}",
+            ha="center",
+            va="center_baseline",
+            fontsize=NUMBER,
+            color=style["color"] if "markerfacecolor" in style else "white",
+            fontweight="bold",
             zorder=style["zorder"] + 0.5,
-        ).set_in_layout(False)  # fmt: skip
+        ).set_in_layout(False)
