@@ -256,11 +256,17 @@ class Blueprint:
         return embed(extractor, records, device=self.device, progress=progress)
 
     def fit_heads(self, features: NDArray[Any], records: Dataset, progress: Progress | None = None) -> LinearSVM:
-        """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones."""
+        """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones.
+
+        Where the extractor is on a GPU they are solved there, and kept in main memory: their bytes are the same.
+        """
+        there = torch.cuda.is_available() and not self.embeddings and chosen_device(self.device).type == "cuda"
+        X = torch.from_numpy(features).to(chosen_device(self.device)) if there else features
         with quietly():
-            return LinearSVM(C=self.C, copy_X=not self.embeddings).fit(
-                features, records.labels, sample_weight=self.sample_weights(records), progress=progress
+            heads = LinearSVM(C=self.C, copy_X=not self.embeddings).fit(
+                X, records.labels, sample_weight=self.sample_weights(records), progress=progress
             )
+        return heads._on(heads._fitted.solution.samples.in_main_memory()) if there else heads
 
     def check_weights(self, records: Dataset) -> None:
         """Refuse records that count more or less than heads can be solved with."""
