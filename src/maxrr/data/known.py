@@ -62,7 +62,11 @@ MNIST = Known(
 )
 CIFAR_10 = Known("cifar-10", "", cifar.CLASSES, cifar.SHA256, cifar.FOLDER)
 PUBLISHED = {known.name: known for known in (FASHION_MNIST, MNIST, CIFAR_10)}
-NAMES = "digits", *PUBLISHED, mails.NAME
+
+
+def names() -> list[str]:
+    """The names of all of them."""
+    return ["digits", *PUBLISHED, mails.NAME]
 
 
 def available() -> list[tuple[str, str | None]]:
@@ -114,7 +118,7 @@ def fetch(name: str, progress: Progress | None = None) -> str:
         table = cache(name) / mails.TABLE
         return str(table if table.is_file() else mails.make_table(places(name), table.parent))
     if name not in PUBLISHED:
-        raise UnknownSource(f"no dataset is known as {name!r}, only {', '.join(NAMES)}")
+        raise UnknownSource(f"no dataset is known as {name!r}, only {', '.join(names())}")
     entry = PUBLISHED[name]
     place = find(entry)
     if place is not None:
@@ -127,6 +131,9 @@ def fetch(name: str, progress: Progress | None = None) -> str:
         for file, content in arriving(entry, missing, progress):
             target.mkdir(parents=True, exist_ok=True)
             write_atomically(target / file, content)
+            missing = [other for other in missing if other != file]
+        if missing:
+            raise UnreadableFile(f"no {', '.join(missing)} came")
     except DataError as error:
         raise DataError(
             f"{name} is not on this machine, and fetching it failed: {error}. Try again, or put "

@@ -9,7 +9,6 @@ from maxrr.data import images, known
 from maxrr.data.checks import named
 from maxrr.data.dataset import Dataset
 from maxrr.data.encoding import Encoding
-from maxrr.data.known import NAMES
 from maxrr.data.labels import IdsFrom, check_ids_from
 from maxrr.data.numpy_files import read_archive, read_mapped
 from maxrr.data.reading import Reading, reading_of
@@ -113,7 +112,7 @@ def load(
 
 def read(source: str | Path, how: Reading, whole: bool, progress: Progress | None) -> tuple[Dataset, Dataset]:
     """The records of a source, read so."""
-    path, known_names = Path(source), NAMES
+    path, known_names = Path(source), known.names()
     if source in known_names or path.is_dir():
         with named(source):
             how.check_no_columns()
