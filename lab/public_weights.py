@@ -48,8 +48,10 @@ SHARES = (0.0, 0.025, 0.05, 0.2, 0.5, 1.0)  # of the core, beside a tenth
 SEEDS = 5
 SHARDS = 4
 RANKED = 5  # runs of a ranking, each on all records
+ASKED = (0.025, 0.05, TENTH, 0.5)  # shares of cores of which a record is asked for
 PEOPLE = (1, 5, 20)  # records of one person
 REPEATS = 5  # requests of one kind, of which the median counts
+HEADS = 3.0  # fitting the heads takes about as long as so many times to embed
 RIDGE = 1e-3  # of the mean square of a feature times the records
 TUNED = Recipe(
     epochs=40,
@@ -63,7 +65,7 @@ TUNED = Recipe(
     label_smoothing=0.1,
     augment=("flip", "shift:4"),
 )
-EPOCHS = {0.025: 40, 0.05: 40, 0.1: 40, 0.2: 30, 0.5: 14, 1.0: 8}  # larger cores need fewer of them
+EPOCHS = {0.025: 40, 0.05: 40, 0.1: 40, 0.2: 20, 0.5: 11, 1.0: 7}  # larger cores need fewer of them
 SCRATCHED = Recipe(
     epochs=40,
     batch_size=512,
@@ -102,31 +104,39 @@ class Case:
 
     @property
     def timed(self) -> bool:
-        """Whether requests are made, and timed: at the first seed, where a core may be trained again in a moment."""
-        return self.seed == 0 and self.core == HASH and (self.start == PUBLIC or self.share == 1.0)
+        """Whether requests are made, and timed: at the first seed of a hash core."""
+        return self.seed == 0 and self.core == HASH
+
+    @property
+    def asked(self) -> bool:
+        """Whether a core record is asked for; elsewhere that takes as long as training, embedding and heads did."""
+        return self.timed and self.start == PUBLIC and self.share in ASKED
 
     @property
     def replayed(self) -> bool:
-        """Whether the request for a core record is replayed, which trains once more."""
-        return self.timed and self.start == PUBLIC and self.share == TENTH
+        """Whether that request is replayed, which trains once more."""
+        return self.asked and self.share == TENTH and self.shards == 1
 
 
 def cases(profile: Profile) -> list[Case]:
     """What is measured, the most important first."""
-    tenth = [Case(PUBLIC, TENTH, seed) for seed in range(SEEDS)]
-    if profile.data != "cifar-10":  # the far case; and on the digits a look at whether everything works
-        ends = (Case(PUBLIC, share, 0) for share in (0.0, 1.0))
-        return [tenth[0], *ends, Case(PUBLIC, TENTH, 0, SHARDS), *tenth[1:3]]
-    return [
-        *tenth,
-        *(Case(PUBLIC, share, 0) for share in SHARES),
-        *(Case(SCRATCH, share, 0) for share in (1.0, 0.5, TENTH)),
-        Case(PUBLIC, TENTH, 0, SHARDS),
-        *(Case(PUBLIC, share, seed) for seed in range(1, SEEDS) for share in SHARES),
-        *(Case(SCRATCH, share, seed) for seed in range(1, SEEDS) for share in (1.0, 0.5, TENTH)),
-        *(Case(PUBLIC, TENTH, seed, SHARDS) for seed in range(1, SEEDS)),
-        *(Case(PUBLIC, TENTH, 0, core=core) for core in (MIDDLE, FREQUENCY)),
-    ]
+    usual = share_of(profile)
+    small, ends = [Case(PUBLIC, usual, seed) for seed in range(SEEDS)], [Case(PUBLIC, share, 0) for share in (0.0, 1.0)]
+    shards = [Case(PUBLIC, usual, seed, SHARDS) for seed in range(SEEDS)]
+    if profile.data == "digits":  # a look at whether everything works
+        return [*small[:2], *ends, Case(PUBLIC, usual, 0, shards=2), Case(SCRATCH, usual, 0)]
+    if profile.data != "cifar-10":  # the far case
+        return [small[0], *ends, shards[0], *small[1:3]]
+    scratch = [Case(SCRATCH, share, seed) for seed in range(SEEDS) for share in (1.0, 0.5, TENTH)]
+    others = [Case(PUBLIC, share, seed) for seed in range(SEEDS) for share in SHARES]
+    ranked = [Case(PUBLIC, TENTH, 0, core=core) for core in (MIDDLE, FREQUENCY)]
+    first, later = [[case for case in (*others, *scratch) if (case.seed == 0) is now] for now in (True, False)]
+    return [*small, *first, shards[0], *later, *shards[1:], *ranked]
+
+
+def share_of(profile: Profile) -> float:
+    """The share of the small core: a tenth, and half of a few digits."""
+    return 0.5 if profile.data == "digits" else TENTH
 
 
 def measure(lab: Lab) -> Json:
@@ -144,9 +154,9 @@ def measure(lab: Lab) -> Json:
 def work(lab: Lab, case: Case) -> float:
     """About how many images go through the network: forwards and back count as three, requests as what they train."""
     trained = 3.0 * case.share * len(lab.training) * recipe_of(lab, case).epochs
-    again = (1 + case.replayed) / case.shards if case.timed else 0.0
+    again = (case.asked + case.replayed) / case.shards
     ranking = RANKED * 3.0 * len(lab.training) * EPOCHS[1.0] if case.core != HASH else 0.0
-    return (1.0 + again) * (trained + len(lab.training)) + ranking
+    return (1.0 + again) * (trained + HEADS * len(lab.training)) + ranking
 
 
 # Models
@@ -171,6 +181,8 @@ def recipe_of(lab: Lab, case: Case) -> Recipe:
 def network_of(lab: Lab, case: Case) -> tuple[Callable[..., Any], str]:
     """The function that makes the network of a case, and where training starts."""
     if is_small(lab):
+        if case.start == SCRATCH:
+            return networks.small, "seed"
         return (networks.stand_in if case.share else networks.stand_in_frozen), networks.STAND_IN
     if case.start == SCRATCH:
         return networks.ResNet9, "seed"
@@ -196,7 +208,6 @@ def core_of(lab: Lab, case: Case) -> Core:
 def model_of(lab: Lab, case: Case, penalty: float) -> MaxRR:
     """The model of a case, not fitted yet."""
     network, start = network_of(lab, case)
-    way = {"train": recipe_of(lab, case)} if case.share else {}
     return MaxRR(
         network,
         core_of(lab, case),
@@ -204,8 +215,8 @@ def model_of(lab: Lab, case: Case, penalty: float) -> MaxRR:
         C=penalty,
         seed=lab.seed + case.seed,
         device=str(lab.device),
+        train=recipe_of(lab, case) if case.share else None,
         verbose=False,
-        **way,
     )
 
 
@@ -214,7 +225,7 @@ def model_of(lab: Lab, case: Case, penalty: float) -> MaxRR:
 
 def measure_penalty(lab: Lab, results: Results, start: str) -> float:
     """C for all cases that start so, chosen on a part of one core unless the file has it."""
-    found = results.piece(f"C, {start}", lambda: choose_penalty(lab, Case(start, TENTH, 0)), expected=0.0)
+    found = results.piece(f"C, {start}", partial(choose_penalty, lab, Case(start, share_of(lab.profile), 0)), 0.0)
     return float(found["C"])
 
 
@@ -294,7 +305,9 @@ def time_requests(lab: Lab, case: Case, model: MaxRR) -> Json:
             taken = [seconds_of(model, ids.tolist())[0] for ids in drawn]
             outside = np.setdiff1d(outside, drawn)
             found[f"{count} records"] = {"seconds": median(taken), "all": taken}
-    if case.share:
+    if case.share and not case.asked:
+        found["core"] = {"seconds": sum(parts_of_fit(model).values()), "guarantee": None}
+    elif case.share:
         seconds, receipt = seconds_of(model, lab.draw(model.ids_of("core"), 1, len(KINDS)).tolist())
         found["core"] = {"seconds": seconds, "guarantee": receipt.guarantee, "conditions": receipt.conditions}
         if case.replayed:
@@ -379,7 +392,7 @@ def expected(found: Json, requests: Json, shards: int, count: int, records: int,
     touched = share if person else shards * (1.0 - (1.0 - share / shards) ** count)
     more = touched - (1.0 - spared)  # shards beyond the first
     each = (found["seconds"]["train"] + found["seconds"]["embed"]) / shards
-    return (1.0 - spared) * float(requests["core"]["seconds"]) + more * each + spared * without_core
+    return float((1.0 - spared) * requests["core"]["seconds"] + more * each + spared * without_core)
 
 
 def outside(found: Json, requests: Json, count: int) -> float:
@@ -389,4 +402,4 @@ def outside(found: Json, requests: Json, count: int) -> float:
     counts = {kind: found[kind] for kind in ("free", "influential") if requests[kind]}
     if not counts:
         return 0.0
-    return sum(counts[kind] * requests[kind]["seconds"] for kind in counts) / sum(counts.values())
+    return float(sum(counts[kind] * requests[kind]["seconds"] for kind in counts) / sum(counts.values()))
