@@ -3,6 +3,7 @@
 import json
 import re
 import runpy
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ def test_python_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if (beside := page.with_suffix("")).is_dir():  # files that the page speaks of
+        shutil.copytree(beside, tmp_path, dirs_exist_ok=True)
     if page.name != "README.md":
         request.getfixturevalue("here")  # one replay in a fresh process is enough
     run_python(page)
