@@ -49,7 +49,7 @@ def measure(training: Dataset, test: Dataset) -> Json:
     found: Json = {
         "encoder": ENCODER,
         "training": {"mails": len(training), "senders": len(untouched) + len(touched)},
-        "test": {"mails": len(test), "senders": len(np.unique(test.subjects))},
+        "test": {"mails": len(test), "senders": len(np.unique(np.asarray(test.subjects)))},
         "accuracy": model.score(test),
         "recall": model.recall(test),
         "mails": {kind: len(model.ids_of(kind)) for kind in ("free", "influential")},
