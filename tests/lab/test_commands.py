@@ -238,7 +238,9 @@ def test_all_is_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wanted(monkeypatch, "reproduce", "--profile", "paper") == [*every, ("table", "mnist")]
     assert wanted(monkeypatch, "reproduce", "table", "--profile", "paper") == [("table", None)]
     assert wanted(monkeypatch, "reproduce", "--data", "mnist") == [(name, "mnist") for name in PARTS]
-    assert wanted(monkeypatch, "study") == [(name, None) for name in STUDIES]
+    assert wanted(monkeypatch, "study", "--profile", "smoke") == [(name, None) for name in STUDIES]
+    large = [(name, None) for name in STUDIES if name != "public-weights"]  # which has a profile of its own
+    assert wanted(monkeypatch, "study") == wanted(monkeypatch, "study", "--profile", "paper") == large
     assert {size.value for size in commands.Size} == set(PROFILES)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from lab import mails
 from maxrr.data import Dataset, load
+from tests.small_networks import here  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "docs" / "guides" / "mails"
@@ -20,7 +21,7 @@ def sides():
     return load(SAMPLE / "mails.npy", meta=SAMPLE / "mails.csv", subject="sender")
 
 
-def test_senders_are_forgotten_exactly(sides):
+def test_senders_are_forgotten_exactly(sides, here):  # noqa: F811
     found = mails.measure(*sides)
     assert sum(found["mails"].values()) == len(sides[0])
     assert sum(found["senders"].values()) == found["training"]["senders"] == len(np.unique(sides[0].subjects))
