@@ -193,6 +193,8 @@ def test_the_tables_are_those_of_the_result_files() -> None:
 def test_measuring_would_go_on_in_every_stored_file() -> None:
     """Their settings are those of today's profiles; that of Adult, a file, because its records are known."""
     for path in (ROOT / "results").glob("*/*.json"):
+        if path == ROOT / "results" / "public-weights" / "mails.json":  # of a command without profiles
+            continue
         stored = json.loads(path.read_text(encoding="utf-8"))["setting"]
         profile = stored["profile"]
         today = PROFILES[profile["name"]].on(profile["data"])
@@ -852,6 +854,7 @@ def test_the_page_names_the_days_and_the_machine() -> None:
     made = {
         (path.parent.name, path.stem): list(result(f"{path.parent.name}/{path.stem}")["made"].values())
         for path in (ROOT / "results").glob("*/*.json")
+        if path.parent.name != "public-weights"  # of which the page does not speak
     }
     every = [piece for pieces in made.values() for piece in pieces]
     days = {piece["date"] for piece in every}
