@@ -21,9 +21,11 @@ from lab.public_weights import (
     Case,
     cases,
     expected,
+    measure,
     recipe_of,
     work,
 )
+from lab.results import Clock, OutOfTimeError
 from tests.lab.problems import RECORDS, tiny_lab
 
 FOUND = {"core": 100, "influential": 300, "free": 600, "seconds": {"train": 40.0, "embed": 8.0}}
@@ -94,6 +96,17 @@ def test_a_small_lab_measures_every_kind_of_case(measured, lab):
     points = {point["row"]: point for point in content["work"]}
     assert all(set(point["expected"]) == set(map(str, PEOPLE)) for point in points.values())
     assert [point["share"] for point in lines_of(content["work"])["public weights"]] == [0.0, 0.4, 1.0]
+
+
+def test_where_time_runs_out_the_result_is_of_the_cases_until_then(measured, lab, tmp_path):
+    whole, first = measured["public-weights"], cases(lab.profile)[0]
+    kept = {name: piece for name, piece in whole["pieces"].items() if name in (first.name, "C, public weights")}
+    made = {name: whole["made"][name] for name in kept}
+    late = replace(lab, out=tmp_path, clock=Clock(ends=0.0, begun=True))
+    late.results("public-weights").write({"setting": late.setting, "made": made, "pieces": kept})
+    with pytest.raises(OutOfTimeError):
+        measure(late)
+    assert list(late.results("public-weights").read()["cells"]) == [first.row]
 
 
 def test_no_record_that_is_not_core_decides_c(measured):
