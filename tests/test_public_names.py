@@ -101,6 +101,7 @@ PUBLIC = {
         "Plan",
         "Receipt",
         "Replay",
+        "advise",
         "contradictions",
         "replay",
     },

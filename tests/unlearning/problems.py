@@ -135,7 +135,7 @@ def train_again(model, records, core_ids):
 
 def decided_by(rule, records, ids):
     """What a rule hashes for these records: their people, where it goes by people and the records name them."""
-    by_person = getattr(rule, "by", "record") == "subject" and records.subjects is not None
+    by_person = getattr(rule, "by", "subject") == "subject" and records.subjects is not None
     return (records.subjects[records.rows(ids)] if by_person else np.asarray(ids)).tolist()
 
 

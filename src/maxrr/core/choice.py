@@ -148,12 +148,6 @@ def check_classes(dataset: Dataset) -> None:
         raise ValueError(f"a core is chosen among records of two classes or more, but these have {found}")
 
 
-def check_decider(by: str) -> None:
-    """Refuse to decide about records by anything but their people or their own ids."""
-    if by not in (PERSON, RECORD):
-        raise ValueError(f"by is {PERSON!r} or {RECORD!r}, not {by!r:.80}")
-
-
 @dataclass(frozen=True)
 class HashCore:
     """A record is core if a keyed hash of its person, or of its id, says so, whatever other records there are.
@@ -193,7 +187,8 @@ class HashCore:
         if not 0.0 < self.fraction <= 1.0:
             raise ValueError(f"a fraction of the records is above 0 and at most 1, not {self.fraction:g}")
         object.__setattr__(self, "key", as_bytes(self.key, "key"))
-        check_decider(self.by)
+        if self.by not in (PERSON, RECORD):
+            raise ValueError(f"by is {PERSON!r} or {RECORD!r}, not {self.by!r:.80}")
 
     def is_core(self, ids: NDArray[Any], subjects: NDArray[Any] | None = None) -> NDArray[np.bool_]:
         """Whether records are core: the first 64 bits of the hash, as a fraction, are below `fraction`.
@@ -237,18 +232,14 @@ class FullCore:
         Into how many shards the records are divided, as in `HashCore`.
     key : bytes or str
         What is hashed with to find shards. Whoever knows it knows in which shard a record is.
-    by : str
-        What decides about the shard of a record, as in `HashCore`.
     """
 
     shards: int = 1
     key: bytes | str = field(default=TIE_BREAKER, repr=False)
-    by: str = PERSON
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shards", checked_count(self.shards))
         object.__setattr__(self, "key", as_bytes(self.key, "key"))
-        check_decider(self.by)
 
     def is_core(self, ids: NDArray[Any], subjects: NDArray[Any] | None = None) -> NDArray[np.bool_]:
         """Whether records are core: all are.

@@ -75,7 +75,7 @@ class Sharding:
 
     count: int = 1
     key: bytes = field(default=TIE_BREAKER, repr=False)
-    by: str = RECORD
+    by: str = PERSON
 
     def of(self, ids: NDArray[Any], subjects: NDArray[Any] | None = None) -> NDArray[np.int64]:
         """The number of the shard of each record, from 0.
@@ -133,7 +133,7 @@ def untrained(shard: NDArray[np.int64], labels: NDArray[np.int64], shards: Itera
 def sharding_of(core: object) -> Sharding:
     """How a way to choose the core divides it: as it says, or not at all."""
     key: bytes | str = getattr(core, "key", getattr(core, "tie_breaker", TIE_BREAKER))
-    return Sharding(getattr(core, "shards", 1), as_bytes(key, "key"), getattr(core, "by", RECORD))
+    return Sharding(getattr(core, "shards", 1), as_bytes(key, "key"), getattr(core, "by", PERSON))
 
 
 def checked_count(shards: int) -> int:

@@ -154,6 +154,7 @@ class HeldRecords:
 
     def people_of(self, rows: Bools) -> Bools:
         """Which people some of these rows are about, by number. The records must have subject ids."""
+        assert self.subjects is not None
         if self.indexes.person is None:
             self.indexes.person = np.unique(self.subjects, return_inverse=True)[1]
         found = np.zeros(int(self.indexes.person.max(initial=-1)) + 1, dtype=bool)
