@@ -58,8 +58,8 @@ def paragraphs(text: str) -> str:
 app = group(
     HELP,
     {
-        "advise": advise.advise,
         "fit": fit.fit,
+        "advise": advise.advise,
         "plan": unlearn.plan,
         "unlearn": unlearn.unlearn,
         "replace": unlearn.replace,

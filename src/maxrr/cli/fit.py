@@ -75,9 +75,7 @@ def fit(
             help="A training function of your own, named likewise. Later commands find it by MAXRR_TRAIN.",
         ),
     ] = None,
-    recipe: Annotated[
-        Path | None, Option(help="How the extractor is trained: a .toml file, such as lr = 0.003.")
-    ] = None,
+    recipe: Annotated[Path | None, Option(help="How the extractor is trained: a .toml file.")] = None,
     epochs: Annotated[int | None, Option(help="Epochs of training, as the recipe says if not given: 18.")] = None,
     C: Annotated[float, Option(help="The weight of the SVM's losses.")] = 1.0,
     class_weight: Annotated[
@@ -85,7 +83,7 @@ def fit(
     ] = None,
     seed: Annotated[int, Option(help="Decides everything drawn at random.")] = 0,
     start: Annotated[
-        str, Option(help="Where training starts: seed, or given: the weights of --network; given:NAME names them.")
+        str, Option(help="Where training starts: seed, given (weights of --network), given:NAME.")
     ] = "seed",
     device: Device = None,
     threads: Annotated[int, Option(help="Threads of the CPU; the bytes depend on it.")] = 1,
@@ -104,7 +102,6 @@ def fit(
     Examples:
 
         maxrr fit digits --out ws/
-        maxrr fit visits.csv --core 20000 --recipe recipe.toml --out ws/
         maxrr fit photos/ --network mynets:resnet --epochs 30 --device cuda --out ws/
     """
     from maxrr.data import load
