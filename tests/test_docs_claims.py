@@ -63,7 +63,7 @@ def test_opening_runs_nobodys_code(folder: Path) -> None:
 
 
 def test_whoever_holds_the_data_can_check(folder: Path, tmp_path: Path) -> None:
-    said("README.md", "Anybody who holds the data can check that.")
+    said("README.md", "An auditor who gets the data and a bundle from you can check that.")
     said("docs/concepts.md", "`model.bundle().save(file)`")
     said("docs/concepts.md", "no raw records and no code")
     with Workspace.open(folder, network=make) as workspace:

@@ -149,14 +149,15 @@ def test_forgetting_counts_steps_from_right_to_wrong(stored):
 
 def test_a_network_of_few_epochs_is_what_a_longer_training_was_after_them(lab, monkeypatch):
     """Byte for byte, on the processor."""
-    flatten, shuffle, trained, at_start = runs_cpu.flatten, runs_cpu.shuffle, [], []
+    groups_of, shuffle, trained, at_start = runs_cpu.groups_of, runs_cpu.shuffle, [], []
 
-    def flattened(network):
-        trained.append(flatten(network))
-        return trained[-1]
+    def grouped(network, recipe):
+        (group,) = groups_of(network, recipe)
+        trained.append(group.optimiser.weights)
+        return [group]
 
     def shuffled(seed, epoch, count):
-        at_start.append(trained[-1][0].detach().clone())
+        at_start.append(trained[-1].detach().clone())
         return shuffle(seed, epoch, count)
 
     def weights_after(epochs):
@@ -164,7 +165,7 @@ def test_a_network_of_few_epochs_is_what_a_longer_training_was_after_them(lab, m
         return np.concatenate([value.detach().numpy().ravel() for value in run.network.parameters()])
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs_cpu, "flatten", flattened)
+        patch.setattr(runs_cpu, "groups_of", grouped)
         patch.setattr(runs_cpu, "shuffle", shuffled)
         weights_after(4)
     assert len(at_start) == 4

@@ -25,7 +25,7 @@ from maxrr.workspace.history import Frame, History, frames_in
 from tests.unlearning.problems import digits, fresh, table
 
 KEY = "house"
-HASHED = HashCore(0.5, key=KEY)
+HASHED = HashCore(0.5, key=KEY, by="record")
 IN_SHARDS = HashCore(0.5, key=KEY, shards=3)
 NEW = np.random.default_rng(7).normal(size=5).astype(np.float32)  # a record that takes another's place
 
