@@ -153,7 +153,6 @@ def test_an_old_ranking_that_is_a_link_is_only_unlinked(folder, tmp_path):
 # Who may write to it
 
 
-@pytest.mark.skipif(os.name == "nt", reason="has no such modes")
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o720])
 def test_a_folder_that_others_can_write_to_is_refused(folder, mode):
     before = contents(folder)
@@ -166,7 +165,6 @@ def test_a_folder_that_others_can_write_to_is_refused(folder, mode):
     Workspace.open(folder).close()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="has no such modes")
 def test_an_empty_folder_that_is_taken_over_is_made_private(tmp_path, records):
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws").chmod(0o777)
@@ -174,7 +172,6 @@ def test_an_empty_folder_that_is_taken_over_is_made_private(tmp_path, records):
     assert stat.S_IMODE((tmp_path / "ws").stat().st_mode) == 0o700
 
 
-@pytest.mark.skipif(os.name == "nt", reason="has no such owners")
 def test_another_owner_is_warned_about(folder, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.warns(UserWarning, match="another user"):
