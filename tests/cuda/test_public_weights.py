@@ -5,6 +5,10 @@ make cuda        # or: PYTHONPATH=src:. python tests/cuda/test_public_weights.py
 
 import os
 import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -12,9 +16,10 @@ from torch import nn
 
 from maxrr.core import HashCore
 from maxrr.data import Dataset
-from maxrr.nets import Recipe, Resized, embed, split
+from maxrr.nets import Recipe, Resized, embed, runs, split
 from maxrr.nets.public_weights import GivenStart, GivenWeights
 from maxrr.nets.recipe import Environment
+from maxrr.nets.recorded import Step, recorded
 from maxrr.nets.seeding import repeatable
 from maxrr.nets.training import seen_twice, train
 from maxrr.unlearning import MaxRR, replay
@@ -94,6 +99,51 @@ def test_the_same_bytes_twice() -> None:
         assert seen_twice(start, pictures(), 3, recipe, CUDA, 1) == "same"
         one, other = (train(start, pictures(), 3, recipe=recipe, device=CUDA).network.state_dict() for _ in range(2))
         assert all(torch.equal(one[name], value) for name, value in other.items())
+
+
+class Looks(nn.Module):
+    """Looks at a number as it goes, which no recorded step can."""
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return features if float(features.detach().mean()) < 1e9 else -features
+
+
+class Sometimes(nn.Module):
+    """Left out now and then, by a number that is drawn on the CPU."""
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return features if self.training and float(torch.rand(())) < 0.5 else 2.0 * features
+
+
+def plain(*more: nn.Module) -> nn.Module:
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(3 * 32 * 32, 20), nn.BatchNorm1d(20), nn.ReLU(), *more, nn.Linear(20, 10)
+    )
+
+
+def test_recorded_steps_are_the_steps() -> None:
+    networks: dict[str, Callable[[], nn.Module]] = {
+        "convolutions that draw": public,
+        "plain": plain,
+        "looks at numbers": partial(plain, Looks()),
+        "draws on the CPU": partial(plain, Sometimes()),
+    }
+    for name, network in networks.items():
+        made, was_recorded = [], []
+
+        def look(step: Step, *rest: Any, found: list[bool] = was_recorded) -> Step:
+            result = recorded(step, *rest)
+            found.append(result is not step)
+            return result
+
+        for recording in (look, lambda step, *_: step):
+            with mock.patch.object(runs, "recorded", recording):
+                began = time.perf_counter()
+                made.append(train(network(), pictures(700), 3, recipe=PLAIN, device=CUDA).network.state_dict())
+                print(f"{name}: {time.perf_counter() - began:.2f} s")
+        assert was_recorded == [name in ("convolutions that draw", "plain")], name
+        same = all(torch.equal(made[0][key], value) for key, value in made[1].items())
+        assert same is (name in ("plain", "looks at numbers")), name  # others draw more numbers: in the steps before
 
 
 def test_a_request_is_a_fit_without_the_records_and_is_replayed() -> None:

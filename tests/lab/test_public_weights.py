@@ -20,12 +20,15 @@ from lab.public_weights import (
     TENTH,
     Case,
     cases,
+    choose_penalty,
     expected,
+    key_of,
     measure,
     recipe_of,
     work,
 )
 from lab.results import Clock, OutOfTimeError
+from maxrr.core import HashCore
 from tests.lab.problems import RECORDS, tiny_lab
 
 FOUND = {"core": 100, "influential": 300, "free": 600, "seconds": {"train": 40.0, "embed": 8.0}}
@@ -109,11 +112,20 @@ def test_where_time_runs_out_the_result_is_of_the_cases_until_then(measured, lab
     assert list(late.results("public-weights").read()["cells"]) == [first.row]
 
 
-def test_no_record_that_is_not_core_decides_c(measured):
+def test_no_record_that_is_not_core_decides_c(tmp_path):
+    lab, case = tiny_lab(tmp_path), Case(PUBLIC, 0.4, 0)
+    core = HashCore(case.share, key=key_of(lab, case)).is_core(lab.training.ids)
+    labels = np.where(core, lab.training.labels, (lab.training.labels + 1) % len(lab.training.class_names))
+    others = replace(lab, training=replace(lab.training, labels=labels))
+    assert not np.array_equal(others.training.labels, lab.training.labels)
+    assert choose_penalty(others, case) == choose_penalty(lab, case)
+
+
+def test_the_largest_c_of_the_best_is_taken(measured):
     chosen = measured["public-weights"]["pieces"]["C, public weights"]
     assert str(chosen["C"]) in chosen["accuracy"]
     best = max(chosen["accuracy"].values())
-    assert chosen["C"] == min(float(C) for C, value in chosen["accuracy"].items() if value == best)
+    assert chosen["C"] == max(float(C) for C, value in chosen["accuracy"].items() if value == best)
 
 
 def test_networks_have_the_features_that_are_told():

@@ -133,7 +133,8 @@ class Resize(nn.Module):
                 torch.cat([torch.full((1,), number, dtype=kind, device=place) for number in each])
                 for each in (self.mean, self.scale)
             )
-            return ((resized - mean[:, None, None]) / scale[:, None, None]).contiguous()
+            layout = torch.contiguous_format if images.is_contiguous() else torch.channels_last
+            return ((resized - mean[:, None, None]) / scale[:, None, None]).contiguous(memory_format=layout)
 
 
 def interpolation(before: int, after: int, dtype: torch.dtype, device: torch.device) -> Tensor:

@@ -22,10 +22,11 @@ from torch import Tensor, nn
 from maxrr.data import Dataset
 from maxrr.errors import DataError, TrainingMissing
 from maxrr.nets import stacked
-from maxrr.nets.inputs import Records, call
+from maxrr.nets.inputs import Inputs, Records, call
 from maxrr.nets.networks import last_linear
 from maxrr.nets.probe import with_weights_of
 from maxrr.nets.recipe import Environment, Recipe, Run, Variations, batch_sizes, check_images, optimiser_of, rate_at
+from maxrr.nets.recorded import recorded
 from maxrr.nets.seeding import DRAWS, Network, begin, drawing, is_frozen, pinned, repeatable, shuffle
 from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
@@ -169,6 +170,18 @@ def fit(
     sizes, step = batch_sizes(recipe, count), 0
     steps = recipe.epochs * len(sizes)
     loss_sum, correct = torch.zeros((), dtype=records.dtype, device=device), torch.zeros((), device=device)
+
+    def step_on(inputs: Inputs, labels: Tensor) -> None:
+        with computing_in(recipe.precision, device):
+            scores = call(network, inputs)
+            loss = F.cross_entropy(scores, labels, label_smoothing=recipe.label_smoothing)
+        loss.backward()
+        loss_sum.add_(loss.detach(), alpha=len(labels))
+        correct.add_((scores.detach().argmax(1) == labels).sum())
+
+    compute = step_on
+    if device.type == "cuda":
+        compute = recorded(step_on, network, *records.batch(torch.arange(sizes[0], device=device)))
     last_look = time.monotonic()
     for epoch in range(recipe.epochs):
         order = torch.from_numpy(shuffle(seed, epoch, count)).to(device)
@@ -183,14 +196,9 @@ def fit(
                 inputs = varied.of(inputs, rows)
             for group in groups:
                 group.start(step, steps)
-            with computing_in(recipe.precision, device):
-                scores = call(network, inputs)
-                loss = F.cross_entropy(scores, labels, label_smoothing=recipe.label_smoothing)
-            loss.backward()
+            compute(inputs, labels)
             for group in groups:
                 group.optimiser.step()
-            loss_sum.add_(loss.detach(), alpha=len(rows))
-            correct.add_((scores.detach().argmax(1) == labels).sum())
             through, step = through + len(rows), step + 1
             if through == count or time.monotonic() - last_look > GLANCE:
                 last_look = time.monotonic()

@@ -19,12 +19,11 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from maxrr.nets.inputs import Inputs, Records, arguments
 from maxrr.nets.recipe import Recipe, batch_sizes, torch_optimiser
+from maxrr.nets.recorded import WARM_UP
 from maxrr.nets.seeding import shuffle
 
 Watcher = Callable[[int, float, float], None]
 """Called now and then with the records gone through so far, the mean loss and the accuracy of this epoch."""
-
-WARM_UP = 3  # steps before recording, so that libraries have chosen their kernels and have their memory
 
 
 class Stack:
