@@ -26,7 +26,7 @@ from maxrr.nets.inputs import Inputs, Records, call
 from maxrr.nets.networks import last_linear
 from maxrr.nets.probe import with_weights_of
 from maxrr.nets.recipe import Environment, Recipe, Run, Variations, batch_sizes, check_images, optimiser_of, rate_at
-from maxrr.nets.recorded import recorded
+from maxrr.nets.recorded import Step, recorded
 from maxrr.nets.seeding import DRAWS, Network, begin, drawing, is_frozen, pinned, repeatable, shuffle
 from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
@@ -179,7 +179,7 @@ def fit(
         loss_sum.add_(loss.detach(), alpha=len(labels))
         correct.add_((scores.detach().argmax(1) == labels).sum())
 
-    compute = step_on
+    compute: Step = step_on
     if device.type == "cuda":
         compute = recorded(step_on, network, *records.batch(torch.arange(sizes[0], device=device)))
     last_look = time.monotonic()
