@@ -32,8 +32,8 @@ def shown():
     report = AuditReport.from_json((Path(__file__).parent / "audit/stored/report.json").read_text())
     found = Replay("identical", "heads", "identical", HOSTILE, 0.1, [HOSTILE], HOSTILE, [HOSTILE], 1.0)
     status = Status(
-        HOSTILE, "0" * 16, 98, 0, 50, 48, 1, ["no", HOSTILE], 3, 1, 2, "identical", [HOSTILE], "0" * 64, "0" * 64, [],
-        [], {"classes": f"no, {HOSTILE}"},
+        HOSTILE, "0" * 16, 98, 0, 50, 48, {"core": 0, "influential": 30, "free": 19}, 1, ["no", HOSTILE], 3, 1, 2,
+        "identical", [HOSTILE], "0" * 64, "0" * 64, [], [], {"classes": f"no, {HOSTILE}"},
     )  # fmt: skip
     things = {
         "model": model, "plan": plan, "refused": refused,

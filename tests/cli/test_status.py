@@ -7,6 +7,7 @@ import pytest
 from maxrr.data import load
 from maxrr.workspace import Workspace, overview
 from tests.cli.shell import Shell, kinds
+from tests.workspace.problems import cases
 
 
 @pytest.fixture
@@ -32,7 +33,8 @@ def test_status(shell: Shell, answered: Path) -> None:
     assert len(repr(status)) < 200
     said = str(status).splitlines()
     assert [line for line in said[1:-2] if line not in shown.splitlines()] == []  # the first names the folder
-    assert said[-1].startswith("An audit is due")
+    assert "audit" in status.facts["due"]
+    assert status.people is None
     assert [line.split()[-1] for line in shown.splitlines() if line.lstrip().startswith(("1 ", "2 "))] == [
         "exact-refit",
         "approximate-refit",
@@ -72,3 +74,15 @@ def test_ids_by_kind(shell: Shell, answered: Path, tmp_path: Path) -> None:
 
 def test_a_limit_is_of_ids(shell: Shell, digits: Path) -> None:
     assert "--list" in shell("status", digits, "--limit", 3, code=2).err
+
+
+def test_people_are_counted_beside_records(shell: Shell, tmp_path: Path) -> None:
+    records, model = cases()["hash"]
+    with Workspace.create(tmp_path / "ws", model, records) as workspace:
+        expected = workspace.status()
+    assert expected.people is not None
+    assert shell("status", tmp_path / "ws", "--json").json["people"] == expected.people
+    lines = [line.split() for line in shell("status", tmp_path / "ws").out.splitlines()]
+    for kind, people in expected.people.items():
+        (row,) = [line for line in lines if line[:1] == [kind]]
+        assert (row[1], row[4]) == (str(getattr(expected, kind)), str(people))

@@ -32,6 +32,51 @@ def test_it_is_the_status_of_an_open_workspace(tmp_path, name):
         assert found.receipts == tuple(workspace.receipts())
 
 
+def people_of(model, subject_of):
+    """The naive oracle: look at each person's records, and count the kind that is the most work to forget."""
+    kinds = {}
+    for kind in ("free", "influential", "core"):
+        for id_ in model.ids_of(kind).tolist():
+            kinds[subject_of[id_]] = kind  # the last is the most work
+    return {kind: list(kinds.values()).count(kind) for kind in ("core", "influential", "free")}
+
+
+@pytest.mark.parametrize("name", ["hash", "hash, words", "hash, ids around zero", "hash in shards", "frozen, words"])
+def test_people_are_counted_by_kind(tmp_path, name):
+    """After a fit, after requests that erase, move heads and train, after an addition, and when opened again."""
+    records, model = cases()[name]
+    first, later = records.without(records.ids[:12]), records.select(records.ids[:12])
+    subject_of = dict(zip(records.ids.tolist(), records.subjects.tolist(), strict=True))
+    seen = []
+
+    def check(workspace):
+        seen.append(workspace.status().people)
+        assert seen[-1] == people_of(workspace.model, subject_of)
+        assert overview(tmp_path / "ws").status == workspace.status()
+
+    with Workspace.create(tmp_path / "ws", model, first) as workspace:
+        check(given(workspace, records))
+        for kind in ("free", "influential", "core"):
+            ids = workspace.model.ids_of(kind)[:3]
+            if len(ids):
+                workspace.model.unlearn(ids, core_policy="retrain")
+                check(workspace)
+        for person in [subject_of[id_] for id_ in workspace.model.ids_of("free")[:2].tolist()]:
+            workspace.model.unlearn(subjects=[person], core_policy="keep-extractor")
+            check(workspace)
+        workspace.model.add(later)
+        check(workspace)
+    with Workspace.open(tmp_path / "ws", network=model.network) as workspace:
+        check(workspace)
+    assert sum(seen[0].values()) == len(set(first.subjects.tolist()))
+    assert len({tuple(people.values()) for people in seen}) > 2
+
+
+def test_nobody_is_counted_where_records_name_nobody(tmp_path):
+    of(tmp_path / "ws", "full, no subjects")
+    assert overview(tmp_path / "ws").status.people is None
+
+
 def test_a_class_that_lost_its_records(tmp_path):
     records, model = cases()["hash"]
     with Workspace.create(tmp_path / "ws", model, records) as workspace:

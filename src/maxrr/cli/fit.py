@@ -358,6 +358,7 @@ def tell(present: Status, scores: dict[str, Any], seconds: float, json: bool) ->
         return
     show.say(f"Fitted {count(present.records, 'record')} in {duration(seconds)}.")
     status.tell_scores(scores)
-    status.tell_counts({"core": present.core, "influential": present.influential, "free": present.free})
+    kinds = {"core": present.core, "influential": present.influential, "free": present.free}
+    status.tell_counts(kinds, present.people)
     folder = show.near(present.folder)
     show.say(f"The workspace is {folder}. Next: maxrr plan {folder} --ids …")

@@ -119,18 +119,20 @@ def tell(status: Status) -> None:
     """The workspace for people."""
     near = show.near(status.folder)
     show.facts([(name, text.replace(status.folder, near)) for name, text in status.facts.items()])
-    tell_counts({"core": status.core, "influential": status.influential, "free": status.free})
-    if status.due:
-        show.say(status.due.replace(status.folder, near))
+    tell_counts({"core": status.core, "influential": status.influential, "free": status.free}, status.people)
 
 
-def tell_counts(kinds: Mapping[str, int]) -> None:
-    """How many records there are of each kind, and what forgetting them costs."""
+def tell_counts(kinds: Mapping[str, int], people: Mapping[str, int] | None = None) -> None:
+    """How many records, and people, there are of each kind, and what forgetting them costs."""
     from maxrr.report.words import percent
 
     records = max(sum(kinds.values()), 1)
-    rows = [(kind, f"{number:,}", percent(number / records), COST[kind]) for kind, number in kinds.items()]
-    numbers = ("records", "share")
+    rows = [[kind, f"{number:,}", percent(number / records), COST[kind]] for kind, number in kinds.items()]
+    numbers = ["records", "share"]
+    if people is not None:
+        numbers.append("people")
+        for row in rows:
+            row.insert(-1, f"{people[row[0]]:,}")
     show.table(("kind", *numbers, "forgetting costs"), rows, numbers=numbers)
 
 

@@ -177,9 +177,11 @@ class Recipe:
     @property
     def facts(self) -> dict[str, Any]:
         """What it says, as JSON has it: the first three, and of the others those that are not the defaults."""
-        usual = {part.name: part.default for part in fields(self)[3:]}
-        kept = {name: value for name, value in vars(self).items() if value != usual.get(name)}
+        kept = {name: value for name, value in vars(self).items() if value != USUAL.get(name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+
+
+USUAL = {part.name: part.default for part in fields(Recipe)[3:]}
 
 
 def rate_at(recipe: Recipe, step: int, steps: int) -> float:

@@ -243,7 +243,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         samples = self._fitted.solution.samples
         gone = np.flatnonzero(~samples.held & (samples.codes >= 0)) if rows is None else validation.row_numbers(rows)
-        samples.X[like(gone, samples.X)] = 0.0
+        one = len(gone) == 1  # then no row number is copied to a graphics processor, which would wait for it
+        samples.X[gone.item() if one else like(gone, samples.X)] = 0.0
         samples.lengths[gone] = 0.0
         samples.exponents[gone] = 0
         samples.penalties.erase(gone)

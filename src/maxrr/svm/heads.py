@@ -14,7 +14,7 @@ from maxrr.once import once
 from maxrr.parallel import Processes
 from maxrr.parallel.engine import Engine, InProcess, Threads, cores
 from maxrr.progress import Progress
-from maxrr.svm.arrays import Bools, Floats, Ints, any_among, located, on_accelerator, without
+from maxrr.svm.arrays import Bools, Floats, Ints, any_among, located, on_accelerator
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.search.bands import WIDTH, Band, band_around, settle
@@ -66,12 +66,6 @@ class Solution:
     def shaping(self) -> Ints:
         """The samples that shape a head, sorted."""
         return np.unique(np.concatenate([head.influential for head in self.heads]))
-
-    @once
-    def noticed(self) -> Ints:
-        """The samples that shape a head or are on its screen, sorted."""
-        screens = [head.screen.places for head in self.heads if head.screen is not None]
-        return np.unique(np.concatenate([self.shaping, *screens]))
 
     def influential(self, places: Ints) -> tuple[Bools, int]:
         """Which of these samples shape a head, and how many heads they shape."""
@@ -159,16 +153,10 @@ def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | N
     before = solution.samples
     if len(samples.codes) != len(before.codes) or samples.longest != before.longest:
         return None
-    if samples.present != before.present:
+    if samples.present != before.present or any_among(changed, solution.shaping):
         return None
-    heads, noticed = solution.heads, solution.noticed
-    if any_among(changed, noticed):
-        if any_among(changed, solution.shaping):
-            return None
-        heads = tuple(head.unseen(changed) for head in heads)
-        (noticed,) = without(changed, noticed)
-    same = Solution(samples, heads, Work())
-    same.__dict__.update(shaping=solution.shaping, noticed=noticed)
+    same = Solution(samples, tuple(head.unseen(changed) for head in solution.heads), Work())
+    same.__dict__["shaping"] = solution.shaping
     return same
 
 

@@ -16,7 +16,6 @@ from maxrr.svm.arrays import (
     Bools,
     Floats,
     Ints,
-    any_among,
     joined,
     like,
     located,
@@ -174,9 +173,9 @@ class Screen:
         return replace(self, places=everyone[order], distance=found)
 
     def without(self, places: Ints) -> "Screen":
-        """The screen without samples that are gone."""
+        """The screen without samples that are gone; this one where it knows none of them."""
         there, distance = without(places, self.places, self.distance)
-        return Screen(there, distance, self.rest, self.typical)
+        return self if there is self.places else Screen(there, distance, self.rest, self.typical)
 
     def nearest(self, count: int) -> Ints:
         """About so many samples that may be nearest to the margin, sorted."""
@@ -394,9 +393,10 @@ class Head:
 
     def unseen(self, places: Ints) -> "Head":
         """Return the head after removing samples that do not shape it, and discard their stored distances."""
-        if self.screen is None or not any_among(places, self.screen.places):
+        screen = self.screen and self.screen.without(places)
+        if screen is self.screen:
             return self
-        other = changed(self, screen=self.screen.without(places))
+        other = changed(self, screen=screen)
         other.__dict__["influential"] = self.influential
         return other
 

@@ -50,7 +50,8 @@ def carry_out(
         heads = before.heads._with_more(features, request.added.labels, instead_of=request.rows, sample_weight=weights)
         then = replace(then, heads=heads)
     else:
-        then = replace(then, heads=before.heads._without(request.rows))
+        heads = before.heads._without(request.rows)
+        then = (changed if heads._has_heads_of(before.heads) else replace)(then, heads=heads)
     then = changed(then, committed=commitment_after(before, request))
     if not len(request.core_rows) and not action.fits_anew and request.added is None:
         reuse(then, before, *CORE_FACTS)

@@ -12,7 +12,7 @@ import hmac
 import mmap
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -51,10 +51,15 @@ class Layout:
     @property
     def size(self) -> int:
         """Bytes of a row."""
-        types = [self.ids] if self.subjects is None else [self.ids, self.subjects]
         width = self.width * int(self.features[2:])
         weight = 0 if self.weights is None else 8
-        return 1 + 4 + sum(8 if each == "<i8" else 4 * int(each[2:]) for each in types) + 32 + 32 + width + weight
+        return self.subject.stop + 32 + 32 + width + weight
+
+    @property
+    def subject(self) -> range:
+        """Which bytes of a row are the subject id; empty where there is none."""
+        first = 1 + 4 + bytes_of(self.ids)
+        return range(first, first + (0 if self.subjects is None else bytes_of(self.subjects)))
 
     @property
     def row(self) -> np.dtype[Any]:
@@ -69,6 +74,11 @@ class Layout:
                 ("content", "u1", (32,)), ("features", self.features, (self.width,)), *weight,
             ]
         )  # fmt: skip
+
+
+def bytes_of(ids: str) -> int:
+    """Bytes of one id of a type."""
+    return 8 if ids == "<i8" else 4 * int(ids[2:])
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,12 @@ class Rows:
         if len(content) < size:
             raise damaged(path, f"it ends after {len(content):,} of {size:,} bytes")
         return bytearray(content[:size])
+
+    def kinds_and_people(self, content: bytearray | mmap.mmap) -> Iterator[tuple[int, bytes]]:
+        """What each record is, and the bytes of its subject id, from the content of the file."""
+        whose = self.layout.subject
+        for first in range(0, self.count * self.layout.size, self.layout.size):
+            yield content[first], bytes(content[first + whose.start : first + whose.stop])
 
     def check(self, folder: Path, content: bytearray | mmap.mmap) -> None:
         """Overwrite what must be zero in the content of the file, and refuse what was not written."""

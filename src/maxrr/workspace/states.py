@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from maxrr.errors import WorkspaceError
 from maxrr.files import from_plain, parse_json
@@ -148,10 +149,26 @@ def checked(folder: Path, name: str, known: State) -> bytes:
     return content
 
 
-def said_in(path: Path, content: bytes) -> tuple[Facts, Words]:
-    """What a file of heads says of the model. In front is what it holds: https://github.com/huggingface/safetensors."""
+def head_of(content: bytes) -> tuple[dict[str, Any], memoryview]:
+    """What stands in front of a file of heads, and its arrays: https://github.com/huggingface/safetensors."""
+    first = 8 + int.from_bytes(content[:8], "little")
+    return json.loads(content[8:first]), memoryview(content)[first:]
+
+
+def influential_rows(path: Path, content: bytes) -> set[int]:
+    """The rows that shape a head, from a file of heads."""
     try:
-        head = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        head, arrays = head_of(content)
+        parts = [part["data_offsets"] for name, part in head.items() if name.endswith((".on_margin", ".inside"))]
+        return {row for first, last in parts for row in arrays[first:last].cast("q")}
+    except (LookupError, TypeError, ValueError) as error:
+        raise damaged(path, f"it does not say which records shape the heads ({error})") from None
+
+
+def said_in(path: Path, content: bytes) -> tuple[Facts, Words]:
+    """What a file of heads says of the model."""
+    try:
+        head, _ = head_of(content)
         facts, words = (parse_json(head["__metadata__"][name]) for name in (FACTS, WORDS))
         return from_plain(Facts, facts), from_plain(Words, words)
     except (LookupError, TypeError, ValueError, RecursionError) as error:

@@ -1,5 +1,6 @@
 """What is in a workspace, and what it still holds of what is not: from its files alone, without a model."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -10,10 +11,12 @@ from maxrr.plain_text import Shown, count
 from maxrr.unlearning.actions import Guarantee
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
 from maxrr.unlearning.statements import HandedReceipt
+from maxrr.workspace import states
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.exports import Export, judged, state_under, unsealed
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import HEADS, history_of
+from maxrr.workspace.rows import ALIVE, CORE
 from maxrr.workspace.states import Counts
 
 
@@ -31,6 +34,9 @@ class Status(Shown):
         How many records there are: the sum of the next three.
     core, influential, free : int
         How many of them are core, influential (and not core), and free.
+    people : dict or None
+        How many people the records are about, by the kind of record that is the most work to forget: "core",
+        "influential", "free". None where the records do not say whom they are about.
     waiting_for_fit : int
         How many records that were added after the last fit become core at the next one.
     classes : list of str
@@ -54,8 +60,8 @@ class Status(Shown):
     exports : list of Export
         The copies of the model that were made for others, from the first; those that are out of date say so.
     facts : dict of str to str
-        All of that in words, and what else is known: what is kept of the forgotten, and why copies of forgotten values
-        were let in.
+        All of that in words, and what else is known: what is kept of the forgotten, why copies of forgotten values
+        were let in, and what is due where the extractor keeps something of forgotten records.
     """
 
     folder: str
@@ -64,6 +70,7 @@ class Status(Shown):
     core: int
     influential: int
     free: int
+    people: dict[str, int] | None
     waiting_for_fit: int
     classes: list[str]
     requests: int
@@ -77,23 +84,18 @@ class Status(Shown):
     exports: list[Export]
     facts: dict[str, str]
 
-    @property
-    def due(self) -> str:
-        """What is left to do about what the extractor keeps of forgotten records; empty where it keeps nothing."""
-        if not self.core_left_in_extractor:
-            return ""
-        return (
-            f"{left_in_extractor(self.core_left_in_extractor)} `maxrr audit {self.folder} NUMBER` attacks the model; "
-            "asking for the records again with --policy retrain rids it of them."
-        )
-
     def __str__(self) -> str:
-        kinds = ", ".join(f"{getattr(self, kind):,} {kind}" for kind in ("core", "influential", "free"))
-        said = plain_text.facts([*self.facts.items(), ("records", f"{self.records:,}: {kinds}")])
-        return f"{said}\n{self.due}" if self.due else said
+        kinds = {"core": self.core, "influential": self.influential, "free": self.free}
+        said = [*self.facts.items(), ("records", by_kind(kinds))]
+        return plain_text.facts(said if self.people is None else [*said, ("people", by_kind(self.people))])
 
     def __repr__(self) -> str:
         return f"<Status of {self.folder}: {count(self.records, 'record')}>"
+
+
+def by_kind(numbers: Mapping[str, int]) -> str:
+    """How many there are of each kind, after how many there are."""
+    return f"{sum(numbers.values()):,}: {', '.join(f'{number:,} {kind}' for kind, number in numbers.items())}"
 
 
 class Overview(NamedTuple):
@@ -141,7 +143,7 @@ def overview(folder: str | Path, *, newest: bool = False) -> Overview:
     if newest:
         files.check_newest()
     files.look_back()
-    return Overview(status_of(files), handed_in(files))
+    return Overview(status_of(files, people_in(files)), handed_in(files))
 
 
 def handed_in(files: Folder) -> tuple[HandedReceipt, ...]:
@@ -156,8 +158,23 @@ def exports_of(files: Folder) -> list[Export]:
     return judged(unsealed(key, root.exports), now, [each.receipt for each in handed_in(files)] if root.exports else ())
 
 
-def status_of(files: Folder) -> Status:
-    """The status of a workspace whose files were read."""
+def people_in(files: Folder) -> dict[str, int] | None:
+    """Count the people in the rows that were read, by the kind of record that is the most work to forget."""
+    rows = files.root.rows
+    if rows.layout.subjects is None:
+        return None
+    shaping = states.influential_rows(files.folder / files.root.file_of(HEADS), files.parts[HEADS])
+    core, influential, free = set[bytes](), set[bytes](), set[bytes]()
+    for row, (kind, person) in enumerate(rows.kinds_and_people(files.content)):
+        if kind & CORE:
+            core.add(person)
+        elif kind & ALIVE:
+            (influential if row in shaping else free).add(person)
+    return {"core": len(core), "influential": len(influential - core), "free": len(free - influential - core)}
+
+
+def status_of(files: Folder, people: dict[str, int] | None) -> Status:
+    """The status of a workspace whose files were read, with so many people by kind."""
     facts, words, last = files.facts, files.words, files.root.last
     counts = from_plain(Counts, last.counts)
     conditions, left = facts.conditions(counts.waiting), len(facts.left)
@@ -186,10 +203,14 @@ def status_of(files: Folder) -> Status:
             f"{each.time[:10]}: {count(each.records, 'record')} with values of forgotten ones: {each.reason}"
             for each in words.overrides
         ),
+        "due": "" if not left else (
+            f"{left_in_extractor(left)} `maxrr audit {files.folder} NUMBER` attacks the model; asking for the records "
+            "again with --policy retrain rids it of them."
+        ),
     }  # fmt: skip
     return Status(
         folder=str(files.folder), token=files.token, records=counts.records, core=counts.core,
-        influential=counts.influential, free=counts.records - counts.core - counts.influential,
+        influential=counts.influential, free=counts.records - counts.core - counts.influential, people=people,
         waiting_for_fit=counts.waiting, classes=classes, requests=last.requests, forgotten=counts.forgotten,
         core_left_in_extractor=left, bytes_claim=claim, conditions=conditions, model_hash=facts.model_hash,
         commitment=last.commitment, sources=[dict(each) for each in words.sources], exports=exports_of(files),

@@ -23,7 +23,7 @@ from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.records import of_kind
 from maxrr.unlearning.requests import Technique, check_policy, request_to_forget
-from maxrr.unlearning.state import KINDS, Fitted, forgotten_people, rows_of_kind
+from maxrr.unlearning.state import KINDS, Fitted, forgotten_people, people_by_kind, rows_of_kind
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import Layered, on_receipt, subject_hmac, ticket_hmac
 from maxrr.workspace import codec, names
@@ -558,7 +558,7 @@ class Workspace:
         """
         with self.model._lock:
             self._keeper.check_open()  # after a commit that failed, this reads the state again
-            return status_of(self._store)
+            return status_of(self._store, people_by_kind(self.model._fitted))
 
     # Copies for others
 
