@@ -35,7 +35,7 @@ def not_deleted(monkeypatch):
 @pytest.mark.parametrize(
     ("ids", "kind", "engine"),
     [
-        pytest.param(CORE_IDS, "hash", "processes", id="core-processes"),
+        pytest.param(CORE_IDS, "hash", "processes", id="core-processes", marks=pytest.mark.long),
         pytest.param(CORE_IDS, "hash", "ray", id="core-ray", marks=pytest.mark.long),
         pytest.param(OTHER_IDS, "hash", "processes", id="not-processes", marks=pytest.mark.long),
         pytest.param(OTHER_IDS, "hash", "ray", id="not-ray", marks=pytest.mark.long),

@@ -66,6 +66,7 @@ def test_killed_workers_cost_what_they_worked_on(tmp_path, times):
         assert not [line for line in lines[told_before:] if line[:2] == ["begin", str(number)]]
 
 
+@pytest.mark.long
 def test_a_node_that_leaves_costs_what_it_worked_on(cluster, tmp_path):
     node, delivered = cluster.add_node(num_cpus=1, object_store_memory=STORE), {}
     for number, result in enumerate(Ray().map(work.slowly, range(12), str(tmp_path))):

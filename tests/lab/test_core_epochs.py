@@ -82,6 +82,7 @@ def test_the_default_follows_from_both_longer_trainings(leads, free, default):
     assert decide([judge(found(lead, free)) for lead in leads]) == default
 
 
+@pytest.mark.long
 def test_one_training_is_trainings_of_all_lengths(measured, tmp_path):
     """The middle of the first ranking, trained anew for the shortest and the longest time."""
     lab = tiny_lab(tmp_path)
