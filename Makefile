@@ -60,7 +60,7 @@ docs: .venv/docs.stamp ## the pages and a reference as a site, build/site/index.
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html docs build/site
 
 notebooks: .venv/docs.stamp ## run the notebooks of docs/notebooks, and keep what they show
-	cd docs/notebooks && ../../$(BIN)/jupyter execute --inplace *.ipynb
+	$(BIN)/python tools/run_notebooks.py docs/notebooks/*.ipynb
 
 fashion-mnist: .venv/dev.stamp ## find it, or fetch it, as the tests need it
 	@tools/fashion-mnist.sh $(BIN)/python

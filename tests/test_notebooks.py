@@ -66,7 +66,15 @@ def test_it_has_been_run_and_ends_well(path):
     shown = "".join("".join(output.get("data", {}).get("text/html", "")) for output in outputs)
     assert re.search(r"outcome +identical", shown)
     assert not [place for place in ("/home/", "/tmp/") if place in path.read_text()]
+    assert not [output for output in outputs if output.get("name") == "stderr"]  # lines of progress
     assert path.stat().st_size < 200_000  # what is shown is small
+
+
+@each_notebook
+def test_its_links_lead_somewhere(path):
+    words = "".join("".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+    linked = [link for link in re.findall(r"\]\(([^)#]+)", words) if "://" not in link]
+    assert [link for link in linked if not (FOLDER / link).is_file()] == []
 
 
 def test_there_are_notebooks():
