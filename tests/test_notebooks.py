@@ -45,7 +45,11 @@ def beside(monkeypatch):
     sys.modules.pop("team_training", None)
 
 
-@each_notebook
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.long if path.stem == "images" else ()) for path in NOTEBOOKS],  # it audits
+    ids=lambda path: path.stem,
+)
 def test_it_runs(path, beside, monkeypatch):
     monkeypatch.setattr(replaying, "call_in_fresh_process", lambda function, *given, **_: function(*given))
     run(path)
@@ -78,4 +82,4 @@ def test_its_links_lead_somewhere(path):
 
 
 def test_there_are_notebooks():
-    assert [path.stem for path in NOTEBOOKS] == ["embeddings", "own_training", "table"]
+    assert [path.stem for path in NOTEBOOKS] == ["embeddings", "images", "own_training", "table"]

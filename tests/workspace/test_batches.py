@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from maxrr.data import DataError
 from maxrr.errors import CoreRefused, NotHere, UnknownId, WorkspaceError
@@ -109,7 +110,7 @@ def test_five_people_with_core_records_train_once(folder, records, monkeypatch):
             {number: "forgotten"} for number in range(1, 6)
         ]
         retained = records.without(records.ids[np.isin(records.subjects, people)])
-        assert cases()["hash"][1].fit(retained).model_hash_ == workspace.model.model_hash_
+        assert clone(cases()["hash"][1]).fit(retained).model_hash_ == workspace.model.model_hash_
         for receipt in receipts:
             assert replay(receipt, workspace.model, records).outcome == "identical"
         given(workspace, records).model.unlearn(kinds(workspace.model)[1][:1])
