@@ -16,7 +16,7 @@ from maxrr.serving import Revocations, export
 from maxrr.unlearning import Receipt, replay
 from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.forgetting import execute
-from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, seen
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, older_copies
 from maxrr.workspace.names import origin_of
 from tests.workspace.problems import (
     NEW,
@@ -206,7 +206,7 @@ def test_the_lost_copy_is_refused_if_it_turns_up_again(copies, key, tmp_path, mo
         assert lacking(workspace) == 1
         with pytest.raises(OlderCopy):
             workspace.model.unlearn(kinds(workspace.model)[2][:1])
-    for state in (seen.place().parent, tmp_path / "another machine"):
+    for state in (older_copies.place().parent, tmp_path / "another machine"):
         monkeypatch.setenv("XDG_STATE_HOME", str(state))
         for one, other in ((newer, folder), (folder, newer)):
             with (
@@ -367,7 +367,7 @@ def request(folder, key, ids):
 
 
 PLACES = {
-    "before the note": "maxrr.workspace.seen.keep",
+    "before the note": "maxrr.workspace.older_copies.keep",
     "before the rows are erased": "maxrr.workspace.rows.Rows.erase",
     "before the log": "maxrr.workspace.receipt_log.bring_up_to",
 }
@@ -408,14 +408,14 @@ def test_a_fork_is_refused_and_its_loss_can_be_accepted(twins, key, tmp_path, mo
     assert request(other, key, free[:1]) == 2
     monkeypatch.setenv("XDG_STATE_HOME", here)
     assert request(one, key, free[1:2]) == 2
-    before = contents(other), contents(seen.place())
+    before = contents(other), contents(older_copies.place())
     with Workspace.open(other, signing_key=key) as workspace:
         with pytest.raises(OlderCopy):
             workspace.model.unlearn(free[2:3])
         with pytest.raises(WorkspaceError, match="by itself"):
             workspace.catch_up(one)
         assert lacking(workspace) == 1
-        assert (contents(other), contents(seen.place())) == before
+        assert (contents(other), contents(older_copies.place())) == before
         (loss,) = workspace.declare_gone(REASON).losses
     assert (loss.log, loss.entries, loss.kept) == (origin_of(workspace._store.token), 2, 2)
     assert request(one, key, free[2:3]) == "older-copy"

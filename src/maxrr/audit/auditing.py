@@ -220,7 +220,7 @@ def count_audit(model: MaxRR, receipt: str) -> int:
 def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
     """What may make the finding another one: what no shadow model has, and what somebody could choose or repeat."""
     fitted, found = case.fitted, []
-    others = len({id_hmac.hex() for id_hmac in fitted.left} - set(case.receipt.core_tombstones))
+    others = len({id_hmac.hex() for id_hmac in fitted.in_extractor} - set(case.receipt.core_tombstones))
     if others:
         found.append(
             f"the extractor also saw {count(others, 'core record')} forgotten by other requests, which no shadow model "

@@ -13,7 +13,7 @@ from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.consistency import not_among
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.tombstones import content_hashes, id_hmac, tombstones_of
 
 Ints = NDArray[np.int64]
@@ -38,7 +38,7 @@ class Case:
         Rows of retained records to look at: the members of the threshold attack.
     """
 
-    fitted: Fitted
+    fitted: ModelState
     receipt: Receipt
     forgotten: Dataset
     retained: Dataset
@@ -93,7 +93,7 @@ def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset)
     return Case(fitted, receipt, gone, retained, apart, core_before, fitted.choice.ids, np.sort(drawn))
 
 
-def check_trains(fitted: Fitted) -> None:
+def check_trains(fitted: ModelState) -> None:
     """Refuse a model that nothing is drawn for: to retrain would give one model, not many."""
     if fitted.blueprint.frozen:
         raise DataError(
@@ -102,7 +102,7 @@ def check_trains(fitted: Fitted) -> None:
         )
 
 
-def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
+def check_forgotten(fitted: ModelState, receipt: Receipt, gone: Dataset) -> None:
     """The records are those of the receipt, just as the model had them."""
     if why := not_among(receipt, fitted.receipts):
         raise DataError(why)
@@ -133,7 +133,7 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
         )
 
 
-def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
+def check_core(fitted: ModelState, retained: Dataset, receipt: Receipt) -> None:
     """There is something to retrain an extractor on, without the records."""
     if receipt.core_tombstones and len(np.unique(retained.select(fitted.choice.ids).labels)) < 2:
         raise DataError(
@@ -142,7 +142,7 @@ def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
         )
 
 
-def not_trained_on(fitted: Fitted, test: Dataset) -> Dataset:
+def not_trained_on(fitted: ModelState, test: Dataset) -> Dataset:
     """The test records, which are like the others, without copies of training records.
 
     Copies are refused, unless all that was set aside is there: what to leave out of that is nobody's choice.
@@ -160,7 +160,7 @@ def not_trained_on(fitted: Fitted, test: Dataset) -> Dataset:
     return test.without(test.ids[copies])
 
 
-def check_classes(fitted: Fitted, test: Dataset) -> None:
+def check_classes(fitted: ModelState, test: Dataset) -> None:
     """There are test records of every class that the model tells apart."""
     missing = np.setdiff1d(fitted.codes, test.labels)
     if len(missing):
@@ -168,7 +168,7 @@ def check_classes(fitted: Fitted, test: Dataset) -> None:
         raise DataError(f"no test record is of class {names}: the attacks compare with test records of every class")
 
 
-def check_kind(fitted: Fitted, given: Dataset, which: str) -> None:
+def check_kind(fitted: ModelState, given: Dataset, which: str) -> None:
     """Records are like those of the model, which has forgotten the names of classes without records."""
     known, names = fitted.records, given.class_names
     if given.shape != known.shape or given.inputs.dtype != known.dtype:

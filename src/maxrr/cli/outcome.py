@@ -36,12 +36,12 @@ class Outcome:
         try:
             yield
         except BaseException as error:
-            if (after := present(folder)) is not None and after.state != before:
+            if (after := readable_commit(folder)) is not None and after.state != before:
                 self.done = done(folder, after)
             elif isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(undone) from None
             raise
-        if (after := present(folder)) is not None and after.state != before:
+        if (after := readable_commit(folder)) is not None and after.state != before:
             self.done, self.returned = done(folder, after), True
 
 
@@ -87,7 +87,7 @@ def state_of(folder: Path) -> int:
     return 0 if last is None else last.state
 
 
-def present(folder: Path) -> Commit | None:
+def readable_commit(folder: Path) -> Commit | None:
     """The state on the disk, if there is one that can be read."""
     from maxrr.workspace import Commit
 

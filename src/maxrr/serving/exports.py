@@ -24,7 +24,7 @@ from maxrr.serving.runtimes import Heads, OnnxRuntime, Runtime
 from maxrr.serving.served import runtime_of
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.given_records import unlabelled
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.workspace import Workspace
 from maxrr.workspace.keeper import FolderKeeper
 
@@ -62,7 +62,7 @@ class Origin:
     """One state of a model with its probabilities fitted, and who keeps it in a workspace, if it lives in one."""
 
     model: MaxRR
-    fitted: Fitted
+    fitted: ModelState
     keeper: FolderKeeper | None
 
     @classmethod
@@ -195,7 +195,7 @@ SCORES_TOLERANCE = 1e-4
 PROBABILITIES_TOLERANCE = 1e-9
 
 
-def compare(fitted: Fitted, runtime: Runtime) -> float:
+def compare(fitted: ModelState, runtime: Runtime) -> float:
     """Compare an export with its model on made-up records: how far their probabilities are apart.
 
     What is not rounding is a ValueError.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelState:
+class ServedState:
     """One state of a served model: never changed, so that an answer comes from one of them."""
 
     runtime: Runtime
@@ -107,7 +107,7 @@ class Served:
         What says whether an export was revoked.
     """
 
-    def __init__(self, read: Callable[[ModelState | None], ModelState | None], watch: Watch | None) -> None:
+    def __init__(self, read: Callable[[ServedState | None], ServedState | None], watch: Watch | None) -> None:
         self._read, self._watch, self._reloading = read, watch, Lock()
         first = read(None)
         assert first is not None
@@ -118,7 +118,7 @@ class Served:
     def __repr__(self) -> str:
         return f"<Served model {self.model_hash[:12]}… of {len(self.classes)} classes>"
 
-    def _answering(self) -> ModelState:
+    def _answering(self) -> ServedState:
         """The served state, if revocations allow it to answer."""
         found = self._loaded
         if self._watch is not None:
@@ -284,7 +284,7 @@ def load(
             )
         watch = Watch(str(revocations), workspace, refresh, max_age)
 
-    def read(before: ModelState | None) -> ModelState | None:
+    def read(before: ServedState | None) -> ServedState | None:
         if before is not None and folders.facts_in(path).export == before.facts.export:
             return None
         facts, content = folders.read(folder)
@@ -294,7 +294,7 @@ def load(
                 "it: load it anew, with the list of its own workspace"
             )
         try:
-            return ModelState(runtime_of(facts, content, threads), facts)
+            return ServedState(runtime_of(facts, content, threads), facts)
         except Exception as error:  # whatever comes of content that is not ours
             why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise UnreadableFile(f"no model can be made of {folder}: {why}. Export it again") from error

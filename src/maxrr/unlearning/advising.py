@@ -129,7 +129,7 @@ def advise(
 
 
 def part_of(dataset: Dataset, share: float, key: bytes | str) -> Dataset:
-    """About this share of the people, or records, by a hash."""
+    """Select about this share of the records by a hash of the person, or of the id where nobody is named."""
     return dataset.select(dataset.ids[HashCore(share, key).is_core(dataset.ids, dataset.subjects)])
 
 

@@ -17,7 +17,7 @@ from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.requests import Technique
-from maxrr.unlearning.state import Fitted, forgotten_people
+from maxrr.unlearning.state import ModelState, forgotten_people
 from maxrr.unlearning.statements import MODEL
 from maxrr.unlearning.tombstones import id_hmac, subject_hmac, ticket_hmac
 from maxrr.workspace.keeper import FolderKeeper
@@ -175,7 +175,7 @@ class Batch:
         return statement.to_bytes() if key is None else Envelope.sign(statement, key).to_bytes()
 
     @property
-    def _fitted(self) -> Fitted:
+    def _fitted(self) -> ModelState:
         return self._keeper.model._fitted
 
 
@@ -194,7 +194,7 @@ def named_in(asked: NamedRecords) -> NDArray[Any]:
     return check_identifiers(listed(asked.subjects), "subject ids")
 
 
-def hmacs_of(fitted: Fitted, asked: NamedRecords) -> set[str]:
+def hmacs_of(fitted: ModelState, asked: NamedRecords) -> set[str]:
     """What receipts call the records or people that a request names."""
     if asked.subjects is None:
         return {id_hmac(fitted.key, id_).hex() for id_ in named_in(asked).tolist()}
@@ -206,7 +206,7 @@ def hmacs_on(receipt: Receipt) -> set[str]:
     return {*receipt.tombstones, *receipt.earlier_tombstones, *(receipt.subject_tombstones or ())}
 
 
-def came_to(fitted: Fitted, asked: NamedRecords, answer: Receipt | Plan | Refused) -> str:
+def came_to(fitted: ModelState, asked: NamedRecords, answer: Receipt | Plan | Refused) -> str:
     """What a request comes to, by its answer or the plan of it."""
     if not isinstance(answer, Refused):
         return ALREADY_DONE if answer.requested == answer.already_forgotten else DONE

@@ -26,7 +26,7 @@ from maxrr.unlearning import codec
 from maxrr.unlearning.blueprint import Blueprint, extractor_tensors
 from maxrr.unlearning.facts import Durations, Facts, NetworkFacts, Secrets, Words
 from maxrr.unlearning.records import HeldRecords
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import EXTRACTOR, HEADS, SECRETS
@@ -42,11 +42,11 @@ CHANGED = {  # of a state, by a request that only erases
     "heads", "codes", "records", "choice", "tombstones", "receipts", "waiting", "people",
     "committed",
 }  # fmt: skip
-ALIKE = [field.name for field in fields(Fitted) if field.name not in CHANGED]
+ALIKE = [field.name for field in fields(ModelState) if field.name not in CHANGED]
 PLAIN = (bool, int, str, bytes, frozenset, tuple, Durations)  # what is compared by its value
 
 
-def layout_of(fitted: Fitted) -> Layout:
+def layout_of(fitted: ModelState) -> Layout:
     """The leanest rows that hold everything of the records exactly."""
     records, heads = fitted.records, fitted.heads
     kept = heads._features_of(heads._rows[:1]).dtype
@@ -68,7 +68,7 @@ def is_small(features: NDArray[Any], kind: str = "<f4") -> bool:
         return np.array_equal(features.astype(kind), features)
 
 
-def fits(fitted: Fitted, layout: Layout, first: int) -> bool:
+def fits(fitted: ModelState, layout: Layout, first: int) -> bool:
     """Whether rows of this layout hold everything of the records from some row on exactly."""
     later = fitted.heads._rows[fitted.heads._rows >= first]
     ids, subjects = fitted.records.ids, fitted.records.subjects
@@ -83,7 +83,7 @@ def as_stored(ids: NDArray[Any]) -> str:
     return ids.dtype.newbyteorder("<").str if ids.dtype.kind == "U" else "<i8"
 
 
-def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
+def table_of(fitted: ModelState, layout: Layout, first: int = 0) -> Table:
     """The rows of the records, from some row on."""
     records = fitted.records
     table = scratch((len(records.ids) - first,), layout.row)
@@ -103,19 +103,19 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     return table
 
 
-def heads_bytes(fitted: Fitted, facts: Facts, words: Words) -> bytes:
+def heads_bytes(fitted: ModelState, facts: Facts, words: Words) -> bytes:
     """The heads' weights, the rows that they came from, and all that is said of the model."""
     said = {FACTS: json_text(facts), WORDS: json_text(words)}
     return safetensors.numpy.save(codec.arrays_of_heads(fitted), metadata=said)
 
 
-def extractor_bytes(fitted: Fitted) -> bytes:
+def extractor_bytes(fitted: ModelState) -> bytes:
     """The extractor's weights, and its features of made-up records."""
     probe = torch.tensor(fitted.fingerprint.features)
     return safetensors.torch.save({**extractor_tensors(fitted.extractor), PROBE: probe})
 
 
-def only_erases(before: Fitted, after: Fitted) -> bool:
+def only_erases(before: ModelState, after: ModelState) -> bool:
     """Whether a state differs from the one before by records that are gone, and what is known of them, alone."""
     if len(after.records.ids) != len(before.records.ids) or after.records.class_names != before.records.class_names:
         return False
@@ -126,7 +126,7 @@ def only_erases(before: Fitted, after: Fitted) -> bool:
     return all(one is other or (isinstance(one, PLAIN) and one == other) for one, other in alike)
 
 
-def load(files: Folder, table: Table, network: Network | None, train: TrainingFunction | None = None) -> Fitted:
+def load(files: Folder, table: Table, network: Network | None, train: TrainingFunction | None = None) -> ModelState:
     """The model that the files hold, whose hashes were checked when they were read.
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
@@ -159,7 +159,7 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
     held = codec.Held(
         records, features, core, waiting, Tombstones(itertools.starmap(Tombstone, files.tombstones)),
         {person: Forgotten(*then) for person, then in files.people.items()},
-        [each.digest for each in files.answers], files.root.last.commitment,
+        [each.digest for each in files.answers], files.stored.last.commitment,
     )  # fmt: skip
     arrays = safetensors.numpy.load(parts[HEADS])
     return codec.fitted_of(facts, words, secrets, blueprint, extractor, probe, arrays, held)

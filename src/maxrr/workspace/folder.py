@@ -23,12 +23,12 @@ from maxrr.errors import InUse, NotAWorkspace, OlderCopy, OtherWorkspace, Unknow
 from maxrr.files import Lock, flush_folder, overwrite
 from maxrr.plain_text import count
 from maxrr.unlearning.facts import Facts, Words
-from maxrr.workspace import names, seen, states
+from maxrr.workspace import names, older_copies, states
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
 from maxrr.workspace.history import Answer, Frame, History, frames_in, is_begun
 from maxrr.workspace.names import HEADS, LEARNED, LOCK, PARTS, RANKING, TEMPORARY, name_of, part_of
-from maxrr.workspace.seen import OlderCopyWarning, Seen
-from maxrr.workspace.states import State
+from maxrr.workspace.older_copies import OlderCopyWarning, Position
+from maxrr.workspace.states import StoredState
 
 if TYPE_CHECKING:
     from maxrr.evidence import SigningKey
@@ -60,7 +60,7 @@ class Folder:
             self.enter(wait)
         self.token = ""
         self.has_state = False  # nothing is committed, or nothing was read yet
-        self.root: State
+        self.stored: StoredState
         self.facts: Facts  # what the files say of the model, once they are read
         self.words: Words
         self.history: History
@@ -71,8 +71,8 @@ class Folder:
         self.people: dict[str, Any] = {}  # of whom no record is left, until a model is made of them
         self.signing: SigningKey | None = None
         self.log: LogWriter | None = None
-        self.logged_before: bytes | None = None  # the log's checkpoint before the receipts were read
-        self.latest_seen = Seen()  # how far the workspace had come once, as far as is known here
+        self.log_checkpoint: bytes | None = None  # the log's checkpoint before the receipts were read
+        self.latest_position = Position()  # how far the workspace had come once, as far as is known here
         self.rows_to_erase: list[int] = []
         self.is_finished = True  # nothing of an earlier state is left
 
@@ -134,8 +134,8 @@ class Folder:
         not, it is damage.
         """
         path, self.token = names.history_of(self.folder)
-        self.latest_seen = seen.latest(self.token)  # first: somebody may go on at any moment
-        self.logged_before = self.checkpoint()  # before the receipts are read: it has no more than these
+        self.latest_position = older_copies.latest(self.token)  # first: somebody may go on at any moment
+        self.log_checkpoint = self.checkpoint()  # before the receipts are read: it has no more than these
         if not is_begun(path):
             raise NotAWorkspace(f"{self.folder} is not a workspace: there is no commit in {path}. Make one with fit")
         key = states.key_in(self.folder, self.token)
@@ -148,7 +148,7 @@ class Folder:
         found = states.read_state(path, self.token, key, frames)
         try:  # who keeps what others may erase in the file needs a copy of it, and not a map
             self.content = found.rows.content(self.folder, may_map=not self.read_only)
-            self.parts = {part: states.checked(self.folder, found.file_of(part), found) for part in PARTS}
+            self.parts = {part: states.verified_content(self.folder, found.file_of(part), found) for part in PARTS}
             if not self.is_locked:
                 found = self.read_rest(found, frames)
             self.rows_to_erase = found.rows.not_erased(self.content)
@@ -161,9 +161,9 @@ class Folder:
             self.people = {person: said for frame in frames for person, said in (frame.people or {}).items()}
             if len(self.answers) != found.last.requests:
                 raise damaged(path, f"it knows {count(len(self.answers), 'request')}, of {found.last.requests}")
-            self.facts, self.words = states.said_in(self.folder / found.file_of(HEADS), self.parts[HEADS])
-            self.root, self.has_state = found, True
-            self.check_log(self.logged_before)
+            self.facts, self.words = states.facts_and_words(self.folder / found.file_of(HEADS), self.parts[HEADS])
+            self.stored, self.has_state = found, True
+            self.check_log(self.log_checkpoint)
         except WorkspaceError as error:
             if history.torn:
                 why = f"its end is missing or was changed, and what that says was carried out ({error})"
@@ -172,7 +172,7 @@ class Folder:
         self.ranking()
         self.log = None
 
-    def read_rest(self, found: State, frames: list[Frame]) -> State:
+    def read_rest(self, found: StoredState, frames: list[Frame]) -> StoredState:
         """The state after what was committed while the rows were read."""
         more = self.history.read()
         if any(frame.files is not None for frame in more):
@@ -190,11 +190,11 @@ class Folder:
 
     def check_log(self, before: bytes | None) -> None:
         """Refuse a log that does not say what the receipts do. It may lack the last ones."""
-        if self.root.files.keys:
+        if self.stored.files.keys:
             from maxrr.workspace import receipt_log
 
-            entries = [each.logged for each in self.answers]
-            receipt_log.check(self.folder, self.root, before, self.checkpoint(), entries)
+            entries = [each.log_entry for each in self.answers]
+            receipt_log.check(self.folder, self.stored, before, self.checkpoint(), entries)
 
     def receipt(self, number: int) -> bytes:
         """A receipt as it was handed out, from the first."""
@@ -224,35 +224,35 @@ class Folder:
     @property
     def state(self) -> int:
         """How many fits and requests there were."""
-        return self.root.last.state if self.has_state else 0
+        return self.stored.last.state if self.has_state else 0
 
     @property
     def requests(self) -> int:
         """How many requests were carried out."""
-        return self.root.last.requests if self.has_state else 0
+        return self.stored.last.requests if self.has_state else 0
 
     # Older copies
 
     @property
-    def now(self) -> Seen:
+    def position(self) -> Position:
         """How far the workspace has come."""
-        last, digest = self.root.last, self.answers[-1].digest if self.answers else ""
-        return Seen(last.last_loss, last.requests, last.state, last=digest)
+        last, digest = self.stored.last, self.answers[-1].digest if self.answers else ""
+        return Position(last.last_loss, last.requests, last.state, last=digest)
 
-    def keep_seen(self, then: Seen) -> None:
+    def keep_position(self, then: Position) -> None:
         """Remember how far the workspace has come, with the root of its log once that has all receipts."""
-        now = self.now
+        now = self.position
         if self.log is not None:
-            root = self.log.root_with(each.logged for each in self.answers[self.log.checkpoint.size :])
+            root = self.log.root_with(each.log_entry for each in self.answers[self.log.checkpoint.size :])
             now = replace(now, root=root.hex())
-        seen.keep(self.token, now, then)
-        self.latest_seen = max(self.latest_seen, now)
+        older_copies.keep(self.token, now, then)
+        self.latest_position = max(self.latest_position, now)
 
     @property
     def backup(self) -> str:
         """When this copy was made, where it is a backup that has not caught up yet; empty otherwise."""
         first = self.history.first_line
-        return first.made if self.root.last.state <= first.state else ""
+        return first.made if self.stored.last.state <= first.state else ""
 
     def is_later(self) -> bool:
         """Whether something was written since the present state was read. Another workspace is refused."""
@@ -263,47 +263,50 @@ class Folder:
             )
         return path.stat().st_size > self.history.length
 
-    def look_back(self) -> None:
+    def warn_if_older(self) -> None:
         """Say if the workspace once was further than this, and remember how far it is; not of a backup.
 
         How far a backup had come is no sign of how far the workspace has.
         """
-        now, then = self.now, self.latest_seen
-        said = seen.said_older(self.folder, now, then, self.backup)
+        now, then = self.position, self.latest_position
+        said = older_copies.why_older(self.folder, now, then, self.backup)
         if not said and now.last_loss == then.last_loss and now.state < then.state:
             said = f"{self.folder} is an older copy: the workspace was fitted again after it was made. Fit it again"
         if said:
             warnings.warn(said, OlderCopyWarning, stacklevel=3)
         if self.backup:
             return
-        with suppress(WorkspaceError), seen.only_copy_at_work(self.token, wait=0.0) as then:  # or somebody knows more
-            self.keep_seen(then)
+        with (
+            suppress(WorkspaceError),
+            older_copies.only_copy_at_work(self.token, wait=0.0) as then,
+        ):  # or somebody knows more
+            self.keep_position(then)
 
     def check_newest(self) -> None:
         """Refuse an older copy."""
-        if said := self.said_older():
+        if said := self.why_older():
             raise OlderCopy(f"{said}. Nothing was changed")
 
-    def said_older(self, then: Seen | None = None) -> str:
+    def why_older(self, then: Position | None = None) -> str:
         """Say what this copy lacks where it is known to be an older one; empty otherwise.
 
         `then` is the latest that was seen, where it was looked up already.
         """
-        then, now = max(self.latest_seen, seen.latest(self.token) if then is None else then), self.now
+        then, now = max(self.latest_position, older_copies.latest(self.token) if then is None else then), self.position
         if not self.read_only:
-            self.latest_seen = then
+            self.latest_position = then
         elif self.is_later():  # who has gone on here has left us behind, no more
             last = frames_in(self.history.path)[-1]
-            now = Seen(last.last_loss, last.requests)
-        return seen.said_older(self.folder, now, then, self.backup)
+            now = Position(last.last_loss, last.requests)
+        return older_copies.why_older(self.folder, now, then, self.backup)
 
-    def is_latest_seen(self) -> bool:
+    def is_latest_position(self) -> bool:
         """Whether this machine has seen the workspace come just as far as this copy.
 
         Where receipts are signed, only what was signed here counts: another machine may have gone on.
         """
-        then = seen.latest(self.token)
-        return self.now == replace(then, root="") and bool(then.root or not self.root.files.keys)
+        then = older_copies.latest(self.token)
+        return self.position == replace(then, root="") and bool(then.root or not self.stored.files.keys)
 
     # Clearing up
 
@@ -339,8 +342,8 @@ class Folder:
 
     def erase_rows(self) -> None:
         """Overwrite the rows of forgotten records."""
-        if self.has_state and (self.rows_to_erase or self.root.rows.is_longer(self.folder)):
-            self.root.rows.erase(self.folder, self.rows_to_erase)
+        if self.has_state and (self.rows_to_erase or self.stored.rows.is_longer(self.folder)):
+            self.stored.rows.erase(self.folder, self.rows_to_erase)
             self.rows_to_erase = []
 
     def erase_leftovers(self) -> None:
@@ -359,7 +362,7 @@ class Folder:
         """What has our names and is not of the present state."""
         kept = {self.ranking_name, names.history_name(self.token)}
         if self.has_state:
-            kept |= {*self.root.files.hashes, self.root.rows.file}
+            kept |= {*self.stored.files.hashes, self.stored.rows.file}
         return [
             path for path in sorted(self.folder.iterdir())
             if path.name not in kept and (part_of(path.name, self.token) or TEMPORARY.fullmatch(path.name))
@@ -368,7 +371,7 @@ class Folder:
     def has_leftovers(self) -> bool:
         """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
         try:
-            return bool(self.rows_to_erase or self.leftovers() or self.root.rows.is_longer(self.folder))
+            return bool(self.rows_to_erase or self.leftovers() or self.stored.rows.is_longer(self.folder))
         except FileNotFoundError:  # somebody is at it
             return True
 
@@ -402,17 +405,17 @@ class Folder:
         Not in an older copy, nor in a fork: another checkpoint of that size may be signed. So that the next one to come
         can tell, it is noted outside before this one is.
         """
-        if not self.has_state or not self.root.files.keys or self.signing is None:
+        if not self.has_state or not self.stored.files.keys or self.signing is None:
             return
         from maxrr.workspace import receipt_log
 
         log, self.log = self.log, None  # an append that fails leaves it in doubt
-        with seen.only_copy_at_work(self.token) as then:
-            if self.said_older(then):
+        with older_copies.only_copy_at_work(self.token) as then:
+            if self.why_older(then):
                 return
-            self.keep_seen(then)
-            self.log = receipt_log.bring_up_to(self.folder, self.root, self.signing, log, self.answers)
-            self.keep_seen(then)
+            self.keep_position(then)
+            self.log = receipt_log.bring_up_to(self.folder, self.stored, self.signing, log, self.answers)
+            self.keep_position(then)
 
     # What is noted beside the state
 

@@ -69,7 +69,7 @@ class Answer(NamedTuple):
     ----------
     digest : str
         The SHA-256 of the receipt's text, by which the next receipt names it.
-    logged : bytes
+    log_entry : bytes
         What the log has of it: the SHA-256 of its statement, of the text where it is not signed.
     tombstones : list of tuple of bytes
         The tombstones of the records that it forgot or replaced.
@@ -80,7 +80,7 @@ class Answer(NamedTuple):
     """
 
     digest: str
-    logged: bytes
+    log_entry: bytes
     tombstones: list[tuple[Any, ...]]
     receipt: tuple[int, int]
     proofs: tuple[int, int]
@@ -176,10 +176,10 @@ class Frame:
         tombstones, at = self.all_tombstones(), 0 if self.answers else len(self.tombstones) // TOMBSTONE.size
         receipt = self.start + len(self.tombstones)
         proofs = end = receipt + len(self.receipts)
-        for digest, logged, left, receipt_size, proofs_size in self.answers:
+        for digest, log_entry, count, receipt_size, proofs_size in self.answers:
             places = (receipt, receipt + receipt_size), (proofs, proofs + proofs_size)
-            yield Answer(digest, bytes.fromhex(logged), tombstones[at : at + left], *places)
-            at, receipt, proofs = at + left, places[0][1], places[1][1]
+            yield Answer(digest, bytes.fromhex(log_entry), tombstones[at : at + count], *places)
+            at, receipt, proofs = at + count, places[0][1], places[1][1]
         if (at, receipt, proofs) != (len(tombstones), end, end + len(self.proofs)):
             raise ValueError("what it keeps of its requests is not as long as it says")
 

@@ -22,7 +22,7 @@ from maxrr.unlearning.codec import network_facts, network_named
 from maxrr.unlearning.facts import Sources
 from maxrr.unlearning.forgetting import NextState
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
+from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, ModelState, reuse
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.exports import Note, state_under
 from maxrr.workspace.folder import note_audit
@@ -82,7 +82,7 @@ class FolderKeeper:
         self.check_open()
         if newest and self.store.has_state:
             self.store.check_newest()
-        if receipts and self.store.signing is None and self.store.has_state and self.store.root.files.keys:
+        if receipts and self.store.signing is None and self.store.has_state and self.store.stored.files.keys:
             raise KeyMissing(
                 "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
                 "shell in MAXRR_SIGNING_KEY or its usual place. Nothing was changed"
@@ -168,11 +168,11 @@ class FolderKeeper:
                 note = Note.new(kind, str(Path(path).absolute()), of.requests, now)
             sealed = note.sealed(of.key)
             self.store.note(export=sealed)
-            self.store.root.exports.append(sealed)
+            self.store.stored.exports.append(sealed)
         return note.id
 
     def commit_state(
-        self, after: Fitted, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
+        self, after: ModelState, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
         """Make a state durable, and only then the present one. Until then others predict with the one before.
 
@@ -191,7 +191,7 @@ class FolderKeeper:
             kept = reuse(replace(after, records=after.records.without_inputs()), after, *CORE_FACTS, *MODEL_FACTS)
         try:
             self.store.commit(kept, answers, network, sources)
-            self.use(kept)
+            self.set_state(kept)
         except BaseException:
             self.uncertain = True
             with suppress(OSError, WorkspaceError):  # or the next who asks takes what the disk says
@@ -219,16 +219,16 @@ class FolderKeeper:
         network = as_recorded(self.network, named)
         if named is not None and named.our_own and network is None:
             network = named
-        self.use(self.store.load(network, self.train))
+        self.set_state(self.store.load(network, self.train))
 
-    def use(self, fitted: Fitted) -> None:
+    def set_state(self, fitted: ModelState) -> None:
         """Make this the present state: the parameters that it was fitted with, and last, by one assignment, itself."""
         present = vars(self.model).get("_state")
         if present is None or present.blueprint is not fitted.blueprint:
-            self.use_parameters(fitted.blueprint)
+            self.set_parameters(fitted.blueprint)
         self.model._state = fitted
 
-    def use_parameters(self, made: Blueprint) -> None:
+    def set_parameters(self, made: Blueprint) -> None:
         """Give the model the parameters that a state was fitted with."""
         recipe = made.recipe
         plain = isinstance(recipe, Recipe) and recipe == Recipe(recipe.epochs, recipe.batch_size, recipe.lr)

@@ -19,44 +19,48 @@ from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import check_folder, content_of, damaged
 from maxrr.workspace.history import Answer, frames_in
 from maxrr.workspace.names import TEMPORARY, history_of, origin_of
-from maxrr.workspace.states import State
+from maxrr.workspace.states import StoredState
 
 
-def keys_of(root: State) -> list[PublicKey]:
+def keys_of(stored: StoredState) -> list[PublicKey]:
     """The public keys that a workspace has signed with, from the first."""
-    return [PublicKey(bytes.fromhex(key)) for key in root.files.keys]
+    return [PublicKey(bytes.fromhex(key)) for key in stored.files.keys]
 
 
-def check(folder: Path, root: State, before: bytes | None, now: bytes | None, entries: Sequence[bytes]) -> None:
+def check(folder: Path, stored: StoredState, before: bytes | None, now: bytes | None, entries: Sequence[bytes]) -> None:
     """Refuse a log that does not say what the receipts do, or whose files are not as they were written.
 
     `before` is its checkpoint as it was before the receipts were read, and `now` as it was afterwards: somebody may
     commit meanwhile.
     """
     path = folder / LOG / CHECKPOINT
-    if before is None or now is None or is_of_lost(root, now):
-        if root.last.logged:
-            raise damaged(path, f"it is missing, and the log had {count(root.last.logged, 'receipt')}")
+    if before is None or now is None or is_of_lost(stored, now):
+        if stored.last.logged:
+            raise damaged(path, f"it is missing, and the log had {count(stored.last.logged, 'receipt')}")
         return
     try:
-        checkpoint, newest = (Checkpoint.read(each, root.origin, keys_of(root)) for each in (before, now))
+        checkpoint, newest = (Checkpoint.read(each, stored.origin, keys_of(stored)) for each in (before, now))
         logged = Log(folder / LOG, checkpoint).entries()
     except EvidenceError as error:
         raise damaged(path, str(error)) from None
-    if newest.size < root.last.logged or checkpoint.size > root.last.requests:
-        said = f"it speaks of {count(newest.size, 'receipt')}, of {root.last.requests} that were committed"
-        raise damaged(path, f"{said}; {root.last.logged} of them were in the log before")
+    if newest.size < stored.last.logged or checkpoint.size > stored.last.requests:
+        said = f"it speaks of {count(newest.size, 'receipt')}, of {stored.last.requests} that were committed"
+        raise damaged(path, f"{said}; {stored.last.logged} of them were in the log before")
     if logged != entries[: checkpoint.size]:
         raise damaged(folder / LOG / ENTRIES, "they are not those of the receipts")
 
 
-def is_of_lost(root: State, checkpoint: bytes) -> bool:
+def is_of_lost(stored: StoredState, checkpoint: bytes) -> bool:
     """Whether a checkpoint is of the log before the present one, which a lost copy has gone on with."""
-    return bool(root.last.last_loss) and not root.last.logged and not checkpoint.startswith(f"{root.origin}\n".encode())
+    return (
+        bool(stored.last.last_loss)
+        and not stored.last.logged
+        and not checkpoint.startswith(f"{stored.origin}\n".encode())
+    )
 
 
 def bring_up_to(
-    folder: Path, root: State, key: SigningKey, log: LogWriter | None, answers: Sequence[Answer]
+    folder: Path, stored: StoredState, key: SigningKey, log: LogWriter | None, answers: Sequence[Answer]
 ) -> LogWriter:
     """Append the receipts that the log lacks, without what a kill has left; to a new log if there is none.
 
@@ -69,13 +73,13 @@ def bring_up_to(
             for unfinished in (folder / LOG).glob(".maxrr-*.tmp"):
                 if TEMPORARY.fullmatch(unfinished.name):
                     unfinished.unlink()
-            if os.path.lexists(path) and is_of_lost(root, content_of(path)):
-                os.rename(folder / LOG, folder / f"{LOG}-before-{root.last.last_loss}")
+            if os.path.lexists(path) and is_of_lost(stored, content_of(path)):
+                os.rename(folder / LOG, folder / f"{LOG}-before-{stored.last.last_loss}")
             if os.path.lexists(path):
-                log = LogWriter.open(folder / LOG, root.origin, key, retired=keys_of(root))
+                log = LogWriter.open(folder / LOG, stored.origin, key, retired=keys_of(stored))
             else:
-                log = LogWriter.create(folder / LOG, root.origin, key)
-        log.append([each.logged for each in answers[log.checkpoint.size :]])
+                log = LogWriter.create(folder / LOG, stored.origin, key)
+        log.append([each.log_entry for each in answers[log.checkpoint.size :]])
     except EvidenceError as error:
         raise damaged(folder / LOG, str(error)) from None
     return log

@@ -58,7 +58,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class State:
+class StoredState:
     """One state of the workspace: the last frame, the files that go with it, and the exports noted by then."""
 
     token: str
@@ -77,7 +77,7 @@ class State:
         return file_of(self.files.hashes, part, self.token)
 
 
-def state_after(before: State | None, token: str, key: bytes, frames: Sequence[Frame]) -> State:
+def state_after(before: StoredState | None, token: str, key: bytes, frames: Sequence[Frame]) -> StoredState:
     """The state after some frames. The lists of blocks, erased rows and exports are the same ones, longer."""
     if before is None:
         files, exports = from_plain(Files, frames[0].files), list[str]()
@@ -92,23 +92,23 @@ def state_after(before: State | None, token: str, key: bytes, frames: Sequence[F
         rows.change(frame.blocks or {}, frame.erased)
     exports += [frame.export for frame in frames if frame.export]
     last = without_changes(frames[-1])
-    return State(token, last, files, replace(rows, count=last.rows), exports)
+    return StoredState(token, last, files, replace(rows, count=last.rows), exports)
 
 
-def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> State:
+def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> StoredState:
     """The state after all frames of a history, if a program of ours has written them."""
     forms = [frame.files.get("form") for frame in frames if isinstance(frame.files, dict)]
     if forms and forms[-1] != FORM:
         raise unfamiliar(path, f"names heads in canonical form {forms[-1]!r}", f"makes form {FORM}")
     try:
         found = state_after(None, token, key, frames)
-        check(found)
+        check_state(found)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path, f"it does not describe a workspace ({error})") from None
     return found
 
 
-def check(found: State) -> None:
+def check_state(found: StoredState) -> None:
     """Refuse what no program of ours has written: names of files elsewhere, above all."""
     rows, last, hashes = found.rows, found.last, found.files.hashes
     from_plain(list[Count], [last.state, last.requests, last.logged, rows.count, *rows.erased])
@@ -141,7 +141,7 @@ def key_in(folder: Path, token: str) -> bytes:
         raise damaged(paths[-1], f"there is no key in it ({error})") from None
 
 
-def checked(folder: Path, name: str, known: State) -> bytes:
+def verified_content(folder: Path, name: str, known: StoredState) -> bytes:
     """The content of a file that the history names, if it is what was written."""
     content = content_of(folder / name)
     if hashlib.sha256(content).hexdigest() != known.files.hashes[name]:
@@ -165,7 +165,7 @@ def influential_rows(path: Path, content: bytes) -> set[int]:
         raise damaged(path, f"it does not say which records shape the heads ({error})") from None
 
 
-def said_in(path: Path, content: bytes) -> tuple[Facts, Words]:
+def facts_and_words(path: Path, content: bytes) -> tuple[Facts, Words]:
     """What a file of heads says of the model."""
     try:
         head, _ = head_of(content)
@@ -242,7 +242,7 @@ class Commit:
             return None
         try:
             heads = path.parent / file_of(files[-1]["hashes"], HEADS, token)
-            facts, words = said_in(heads, content_of(heads))
+            facts, words = facts_and_words(heads, content_of(heads))
         except (WorkspaceError, LookupError, TypeError, ValueError) as error:
             if len(frames_in(path)) > len(frames):  # somebody has committed meanwhile, and replaced the file
                 return cls.last(folder)

@@ -142,7 +142,7 @@ def overview(folder: str | Path, *, newest: bool = False) -> Overview:
     files.open()
     if newest:
         files.check_newest()
-    files.look_back()
+    files.warn_if_older()
     return Overview(status_of(files, people_in(files)), handed_in(files))
 
 
@@ -153,17 +153,19 @@ def handed_in(files: Folder) -> tuple[HandedReceipt, ...]:
 
 def exports_of(files: Folder) -> list[Export]:
     """The copies of the model that were made for others."""
-    key, root = files.root.rows.key, files.root
-    now = state_under(key, files.facts.model_hash, root.last.commitment)
-    return judged(unsealed(key, root.exports), now, [each.receipt for each in handed_in(files)] if root.exports else ())
+    key, stored = files.stored.rows.key, files.stored
+    now = state_under(key, files.facts.model_hash, stored.last.commitment)
+    return judged(
+        unsealed(key, stored.exports), now, [each.receipt for each in handed_in(files)] if stored.exports else ()
+    )
 
 
 def people_in(files: Folder) -> dict[str, int] | None:
     """Count the people in the rows that were read, by the kind of record that is the most work to forget."""
-    rows = files.root.rows
+    rows = files.stored.rows
     if rows.layout.subjects is None:
         return None
-    shaping = states.influential_rows(files.folder / files.root.file_of(HEADS), files.parts[HEADS])
+    shaping = states.influential_rows(files.folder / files.stored.file_of(HEADS), files.parts[HEADS])
     core, influential, free = set[bytes](), set[bytes](), set[bytes]()
     for row, (kind, person) in enumerate(rows.kinds_and_people(files.content)):
         if kind & CORE:
@@ -175,15 +177,15 @@ def people_in(files: Folder) -> dict[str, int] | None:
 
 def status_of(files: Folder, people: dict[str, int] | None) -> Status:
     """The status of a workspace whose files were read, with so many people by kind."""
-    facts, words, last = files.facts, files.words, files.root.last
+    facts, words, last = files.facts, files.words, files.stored.last
     counts = from_plain(Counts, last.counts)
-    conditions, left = facts.conditions(counts.waiting), len(facts.left)
+    conditions, left = facts.conditions(counts.waiting), len(facts.in_extractor)
     heads = [HeadCertificate.of("", head.certificate) for head in facts.heads]
     claim = claim_of(Guarantee.approximate if left or facts.technique else Guarantee.refit, heads, facts.recipe)
     try:
         classes = [words.class_names[number] for number in counts.classes]
     except IndexError:
-        raise damaged(files.folder / files.root.file_of(HEADS), "it does not have all classes") from None
+        raise damaged(files.folder / files.stored.file_of(HEADS), "it does not have all classes") from None
     exactness = depending(conditions) if conditions else f"{depending([])}: {facts.depended_on}"
     told = {
         "workspace": str(files.folder),

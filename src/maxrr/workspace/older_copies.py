@@ -28,7 +28,7 @@ warnings.simplefilter("always", OlderCopyWarning, append=True)  # on every openi
 
 
 @dataclass(frozen=True, order=True)
-class Seen:
+class Position:
     """How far a workspace had come; what is later is greater.
 
     `last_loss` is when the loss of a newer copy was last accepted, if one was; then come the requests carried out and
@@ -42,12 +42,12 @@ class Seen:
     root: str = ""
     last: str = ""
 
-    def lacks(self, then: "Seen") -> int:
+    def lacks(self, then: "Position") -> int:
         """How many requests a copy that has come so far lacks of what was seen, as far as that can be told."""
         is_older = (self.last_loss, self.receipts) < (then.last_loss, then.receipts)
         return max(1, then.receipts - self.receipts) if is_older or self.is_fork_of(then) else 0
 
-    def is_fork_of(self, then: "Seen") -> bool:
+    def is_fork_of(self, then: "Position") -> bool:
         """Whether this is a fork: as many receipts as were seen, and another last one."""
         as_far = (self.last_loss, self.receipts) == (then.last_loss, then.receipts)
         return as_far and "" not in (self.last, then.last) and self.last != then.last
@@ -59,19 +59,19 @@ def place() -> Path:
     return Path(named if os.path.isabs(named) else os.path.expanduser("~/.local/state"), "maxrr", "seen")
 
 
-def latest(token: str) -> Seen:
+def latest(token: str) -> Position:
     """The latest that was seen of a workspace; the beginning if nothing was, or it cannot be told."""
     with suppress(Exception):
-        found = from_plain(Seen, parse_json(read_regular(place() / f"{token}.json", most=1000).decode()))
+        found = from_plain(Position, parse_json(read_regular(place() / f"{token}.json", most=1000).decode()))
         if found.last_loss:
             datetime.strptime(found.last_loss, MOMENT)
         if all(0 <= number < 10**12 for number in (found.state, found.receipts)):
             return found
-    return Seen()
+    return Position()
 
 
 @contextmanager
-def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[Seen]:
+def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[Position]:
     """Keep out whoever works in another copy of the workspace, where that can be done: one at a time goes on.
 
     Yields the latest that was seen of it.
@@ -88,7 +88,7 @@ def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[Seen]:
         yield latest(token)
 
 
-def keep(token: str, now: Seen, then: Seen) -> None:
+def keep(token: str, now: Position, then: Position) -> None:
     """Remember that this was seen, if nothing later was, nor a fork. Not flushed: a power cut may cost it.
 
     For those inside `only_copy_at_work`, which says what was seen by `then`.
@@ -98,7 +98,7 @@ def keep(token: str, now: Seen, then: Seen) -> None:
             write_atomically(place() / f"{token}.json", json.dumps(vars(now)).encode(), private=True, flush=False)
 
 
-def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
+def why_older(folder: Path, now: Position, then: Position, backup: str = "") -> str:
     """Say what an older copy lacks, and what to do about it; empty where it is not known to be one.
 
     One that was made as a backup says itself when.
