@@ -59,14 +59,14 @@ class Case:
 
 
 def working_copy(model: Any) -> MaxRR:
-    """The model with its raw records: a copy of one that a workspace holds, which may go on meanwhile."""
+    """Return the model with its raw records; of a workspace's model, which may go on meanwhile, a copy."""
     if not isinstance(model, MaxRR):
         raise TypeError(f"model should be a MaxRR, not {type(model).__name__}")
     return model._apart()
 
 
 def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset) -> Case:
-    """The case, if all that is given belongs together.
+    """Make the case; refuse a receipt and records that do not belong together.
 
     Raises
     ------
@@ -94,7 +94,8 @@ def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset)
 
 
 def check_trains(fitted: ModelState) -> None:
-    """Refuse a model that nothing is drawn for: to retrain would give one model, not many."""
+    """Refuse a frozen extractor: retraining draws nothing at random, so that there is only one model to compare with.
+    """
     if fitted.blueprint.frozen:
         raise DataError(
             "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "
@@ -103,7 +104,7 @@ def check_trains(fitted: ModelState) -> None:
 
 
 def check_forgotten(fitted: ModelState, receipt: Receipt, gone: Dataset) -> None:
-    """The records are those of the receipt, just as the model had them."""
+    """Refuse records that are not all those of the receipt, as the model had them."""
     if why := not_among(receipt, fitted.receipts):
         raise DataError(why)
     if not receipt.tombstones:
@@ -134,7 +135,7 @@ def check_forgotten(fitted: ModelState, receipt: Receipt, gone: Dataset) -> None
 
 
 def check_core(fitted: ModelState, retained: Dataset, receipt: Receipt) -> None:
-    """There is something to retrain an extractor on, without the records."""
+    """Refuse a case in which fewer than two classes of core records are left to retrain on."""
     if receipt.core_tombstones and len(np.unique(retained.select(fitted.choice.ids).labels)) < 2:
         raise DataError(
             "fewer than two classes of core records are left: no extractor can be trained without the forgotten ones, "
@@ -143,7 +144,7 @@ def check_core(fitted: ModelState, retained: Dataset, receipt: Receipt) -> None:
 
 
 def not_trained_on(fitted: ModelState, test: Dataset) -> Dataset:
-    """The test records, which are like the others, without copies of training records.
+    """Return the test records without copies of training records.
 
     Copies are refused, unless all that was set aside is there: what to leave out of that is nobody's choice.
     """
@@ -161,7 +162,7 @@ def not_trained_on(fitted: ModelState, test: Dataset) -> Dataset:
 
 
 def check_classes(fitted: ModelState, test: Dataset) -> None:
-    """There are test records of every class that the model tells apart."""
+    """Refuse test records that lack a class of the model."""
     missing = np.setdiff1d(fitted.codes, test.labels)
     if len(missing):
         names = ", ".join(fitted.records.class_names[label] for label in missing)
@@ -169,7 +170,7 @@ def check_classes(fitted: ModelState, test: Dataset) -> None:
 
 
 def check_kind(fitted: ModelState, given: Dataset, which: str) -> None:
-    """Records are like those of the model, which has forgotten the names of classes without records."""
+    """Refuse records of another shape, type or classes than those of the model."""
     known, names = fitted.records, given.class_names
     if given.shape != known.shape or given.inputs.dtype != known.dtype:
         raise DataError(

@@ -126,7 +126,7 @@ class Batch:
             return group.plan, [expected.get(each, ALREADY_DONE) for each in self._tickets]
 
     def _answer(self, progress: Progress | None) -> None:
-        """Carry out what no receipt answers yet, and tell each request what it came to."""
+        """Carry out the requests that no receipt answers yet, and tell each ticket its outcome."""
         model = self._keeper.model
         with model._lock:
             fresh, former = self._sort()
@@ -144,7 +144,9 @@ class Batch:
                     each.answer = self._nothing_here(each)
 
     def _sort(self) -> tuple[list[Ticket], dict[Ticket, Receipt | Ticket]]:
-        """The requests to carry out, and the others, with the receipt or the request before that answers each."""
+        """Divide the tickets into those to carry out, and those that a receipt or an earlier ticket of the batch
+        answers.
+        """
         fitted, fresh, former = self._fitted, list[Ticket](), dict[Ticket, Receipt | Ticket]()
         known: dict[str, list[tuple[set[str], Receipt | Ticket]]] = {}
         if any(each._asked.ticket for each in self._tickets):
@@ -164,7 +166,7 @@ class Batch:
         return fresh, former
 
     def _nothing_here(self, ticket: Ticket) -> bytes:
-        """A statement that the present state has nothing of what was asked for."""
+        """Make the statement that the present state has nothing of what a ticket asks for."""
         fitted, asked, key = self._fitted, ticket._asked, self._keeper.store.signing
         whose = "ids" if asked.subjects is None else "subjects"
         said = {**asked.ticket, whose: named_in(asked).tolist(), "records": fitted.commitment}
@@ -180,7 +182,7 @@ class Batch:
 
 
 def as_day(name: str, given: date | str) -> date:
-    """A day of a ticket, which errors call by its name."""
+    """Read a day of a ticket; an error calls the day by its name."""
     try:
         return date.fromisoformat(str(given))
     except ValueError:
@@ -195,19 +197,19 @@ def named_in(asked: NamedRecords) -> NDArray[Any]:
 
 
 def hmacs_of(fitted: ModelState, asked: NamedRecords) -> set[str]:
-    """What receipts call the records or people that a request names."""
+    """Return the HMACs by which receipts would name the records or people of a request."""
     if asked.subjects is None:
         return {id_hmac(fitted.key, id_).hex() for id_ in named_in(asked).tolist()}
     return {subject_hmac(fitted.key, person) for person in named_in(asked).tolist()}
 
 
 def hmacs_on(receipt: Receipt) -> set[str]:
-    """The records and people that a receipt says are gone."""
+    """Return the HMACs of the records and people that a receipt says are gone."""
     return {*receipt.tombstones, *receipt.earlier_tombstones, *(receipt.subject_tombstones or ())}
 
 
 def came_to(fitted: ModelState, asked: NamedRecords, answer: Receipt | Plan | Refused) -> str:
-    """What a request comes to, by its answer or the plan of it."""
+    """Name the outcome of a request, from its receipt, its plan or its refusal."""
     if not isinstance(answer, Refused):
         return ALREADY_DONE if answer.requested == answer.already_forgotten else DONE
     if not isinstance(answer, NotHere):

@@ -95,7 +95,7 @@ def backup(folder: str | Path, to: str | Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class NewerReceipts:
-    """What a newer copy has and this one lacks: receipts, checked, what its history keeps of them, and exports."""
+    """The receipts, exports and history that a newer copy has and this copy lacks; the receipts are checked."""
 
     receipts: Sequence[HandedReceipt]
     answers: Sequence[Answer]
@@ -113,7 +113,7 @@ class NewerReceipts:
                 )
 
     def ids_here(self, fitted: ModelState) -> NDArray[Any]:
-        """The records here that were forgotten or replaced by these requests."""
+        """Return the ids of the records in this copy that the newer receipts say were forgotten or replaced."""
         named = {each for handed in self.receipts for each in handed.receipt.tombstones}
         ids = fitted.records.ids[fitted.records.alive]
         gone = [
@@ -124,7 +124,7 @@ class NewerReceipts:
         return found
 
     def added_to(self, fitted: ModelState) -> tuple[ModelState, list[NewAnswer]]:
-        """The state with these receipts as its own, and what they add to the history."""
+        """Return the state with the newer receipts, and what they add to the history."""
         tombstones, people, answers = list[Tombstone](), dict[str, Forgotten](), list[NewAnswer]()
         for handed, answer in zip(self.receipts, self.answers, strict=True):
             receipt, known = handed.receipt, {each[0] for each in answer.tombstones}
@@ -146,13 +146,13 @@ class NewerReceipts:
 
 
 def check_reason(reason: str | None) -> None:
-    """Refuse to declare a copy gone without a reason."""
+    """Refuse an empty reason for declaring a copy gone."""
     if reason is not None and not reason.strip():
         raise WorkspaceError("the reason is empty: say why the other copy is gone. Nothing was changed")
 
 
 def with_reason_to_catch_up(plan: Plan, later: NewerReceipts) -> Plan:
-    """Say in the reason of a plan why it is made."""
+    """Return the plan with a reason that names the receipts that are caught up with."""
     first, last = (later.receipts[place].receipt.number for place in (0, -1))
     these = f"receipt {first}" if first == last else f"receipts {first} to {last}"
     return replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")
@@ -182,13 +182,13 @@ def with_loss(store: Store, fitted: ModelState, reason: str) -> tuple[ModelState
 
 
 def plan_of_nothing(fitted: ModelState, reason: str) -> Plan:
-    """Plan to leave the model as it is."""
+    """Return a plan that leaves the model as it is."""
     plan = make_plan(fitted, request_to_forget(fitted, fitted.records.ids[:0], None, REFUSE))
     return replace(plan, action=Action.nothing, guarantee=Guarantee.untouched, reason=reason)
 
 
 def newer_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whole: bool = True) -> NewerReceipts:
-    """The receipts of a newer copy, if it is one: of this workspace, with the same receipts before, signed and logged.
+    """Read and check the receipts that a newer copy of this workspace has beyond those that are here.
 
     `newer` is its folder, or its history. Where it need not be `whole`, they are taken as far as they can be read, and
     its log is not asked how many there are.
@@ -238,7 +238,7 @@ def newer_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whol
 
 
 def history_of_copy(store: Store, newer: Path, *, whole: bool) -> tuple[History, list[Frame]]:
-    """The history of a newer copy, as far as it was written under the key of this workspace."""
+    """Open the history of a newer copy, and read its frames as far as the key of this workspace verifies them."""
     path = newer / history_name(store.token) if newer.is_dir() else newer
     if not path.exists():
         raise WorkspaceError(f"{path} is not there: name a newer copy of this workspace, or its history")

@@ -30,7 +30,7 @@ OPERATOR = "MAXRR_OPERATOR"  # the environment variable that says who answers, a
 def dossier_of(
     store: Store, fitted: ModelState, number: int, subject: Id | None, ids: Sequence[Id] | None
 ) -> dict[str, Any]:  # fmt: skip
-    """The dossier about some records, or about those of a person, that a request forgot or replaced."""
+    """Make the dossier about some records, or about all records of one person, that a request forgot or replaced."""
     handed = HandedReceipt.from_bytes(store.receipt(number))
     if handed.envelope is None:
         raise NotSigned(
@@ -67,14 +67,14 @@ def dossier_of(
 
 
 def record_of(secret: bytes, proof: dict[str, Any]) -> dict[str, Any]:
-    """A record as a dossier has it."""
+    """Make a dossier's entry of a record from its sealed proofs."""
     id_: Id = proof["id"]
     named = {"int": id_} if isinstance(id_, int) else {"str": id_}
     return {**proof, "id": named, "salt": salt_of(secret, identifier_bytes(id_)).hex()}
 
 
 def log_of(store: Store, number: int) -> Log:
-    """The log, with this receipt in it."""
+    """Open the log at its newest checkpoint, which must cover this receipt."""
     content = store.checkpoint()
     if content is not None:
         try:

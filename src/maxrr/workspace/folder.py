@@ -1,4 +1,5 @@
-"""The folder of a workspace: locked, read and checked, and purged of what no longer belongs. No model is made of it.
+"""The folder of a workspace: locked, read and checked, and cleared of what no longer belongs to it. No model is made
+here.
 
 What has the workspace's token in its name and is not named by the history is of an earlier state, or of a commit that
 never came: it is overwritten and deleted. Nothing else is.
@@ -77,7 +78,7 @@ class Folder:
         self.is_finished = True  # nothing of an earlier state is left
 
     def enter(self, wait: float) -> None:
-        """Keep others from working here."""
+        """Lock the folder against other processes."""
         try:
             self.lock = Lock(self.folder / LOCK, wait=wait)
         except BlockingIOError:
@@ -91,14 +92,14 @@ class Folder:
             raise damaged(self.folder / LOCK, f"it cannot be locked ({error.strerror})") from None
 
     def close(self) -> None:
-        """Let others in."""
+        """Unlock the folder."""
         if self.lock is not None:
             self.lock.release()
 
     # Reading
 
     def open(self) -> None:
-        """Read what was committed last, check every file, and finish what the process that did so may have left.
+        """Read and check what was committed last, and finish what a killed process may have left undone.
 
         Who only reads finishes it where that can be done at once; until it is, what was forgotten may still be there.
         """
@@ -127,7 +128,7 @@ class Folder:
             time.sleep(PAUSE)
 
     def read(self) -> None:
-        """Read what was committed last, if all of it is as it was written. Changes nothing.
+        """Read what was committed last, and refuse files that are not as they were written. Changes nothing.
 
         The history is read once more after the rows: it says which of them somebody has erased meanwhile. What stands
         at its end and is no frame was never committed if all other files go with what stands before it; where they do
@@ -173,7 +174,7 @@ class Folder:
         self.log = None
 
     def read_rest(self, found: StoredState, frames: list[Frame]) -> StoredState:
-        """The state after what was committed while the rows were read."""
+        """Return the state with the frames that were committed while the rows were read."""
         more = self.history.read()
         if any(frame.files is not None for frame in more):
             raise WorkspaceError(f"{self.folder} changes while it is read: try again")
@@ -181,7 +182,7 @@ class Folder:
         return states.state_after(found, self.token, self.history.key, more) if more else found
 
     def checkpoint(self) -> bytes | None:
-        """The log's newest checkpoint, of whomever it is; None if there is none."""
+        """Read the log's newest checkpoint, whoever signed it; None if there is no log."""
         from maxrr.evidence.log import CHECKPOINT, LOG
 
         path = self.folder / LOG / CHECKPOINT
@@ -189,7 +190,7 @@ class Folder:
         return content_of(path) if os.path.lexists(path) else None
 
     def check_log(self, before: bytes | None) -> None:
-        """Refuse a log that does not say what the receipts do. It may lack the last ones."""
+        """Refuse a log that contradicts the receipts. It may lack the last of them."""
         if self.stored.files.keys:
             from maxrr.workspace import receipt_log
 
@@ -197,17 +198,17 @@ class Folder:
             receipt_log.check(self.folder, self.stored, before, self.checkpoint(), entries)
 
     def receipt(self, number: int) -> bytes:
-        """A receipt as it was handed out, from the first."""
+        """Read a receipt as it was handed out; the first has number 1."""
         if not 1 <= number <= self.requests:
             raise UnknownReceipt(f"there is no receipt {number}: the workspace has {count(self.requests, 'receipt')}")
         return self.history.part(*self.answers[number - 1].receipt)
 
     def proofs(self, number: int) -> bytes:
-        """The sealed proofs of a request."""
+        """Read the sealed proofs of a request."""
         return self.history.part(*self.answers[number - 1].proofs)
 
     def ranking(self) -> Path:
-        """Where a fit that starts from the present state keeps the runs of its ranking."""
+        """Return the folder in which a fit from the present state keeps the runs of its ranking."""
         path = self.folder / self.ranking_name
         check_folder(path)
         return path
@@ -235,12 +236,12 @@ class Folder:
 
     @property
     def position(self) -> Position:
-        """How far the workspace has come."""
+        """How far this copy of the workspace has come."""
         last, digest = self.stored.last, self.answers[-1].digest if self.answers else ""
         return Position(last.last_loss, last.requests, last.state, last=digest)
 
     def keep_position(self, then: Position) -> None:
-        """Remember how far the workspace has come, with the root of its log once that has all receipts."""
+        """Remember how far the workspace has come, with the root of the log where the log is open."""
         now = self.position
         if self.log is not None:
             root = self.log.root_with(each.log_entry for each in self.answers[self.log.checkpoint.size :])
@@ -250,12 +251,12 @@ class Folder:
 
     @property
     def backup(self) -> str:
-        """When this copy was made, where it is a backup that has not caught up yet; empty otherwise."""
+        """When this backup was made; empty where the folder is no backup, or has caught up."""
         first = self.history.first_line
         return first.made if self.stored.last.state <= first.state else ""
 
     def is_later(self) -> bool:
-        """Whether something was written since the present state was read. Another workspace is refused."""
+        """Whether the history has grown since it was read. Refuses a folder that holds another workspace by now."""
         path, found = names.history_of(self.folder)
         if found != self.token:
             raise OtherWorkspace(
@@ -264,7 +265,7 @@ class Folder:
         return path.stat().st_size > self.history.length
 
     def warn_if_older(self) -> None:
-        """Say if the workspace once was further than this, and remember how far it is; not of a backup.
+        """Warn if the workspace was further once, and remember how far it is, unless it is a backup.
 
         How far a backup had come is no sign of how far the workspace has.
         """
@@ -288,7 +289,7 @@ class Folder:
             raise OlderCopy(f"{said}. Nothing was changed")
 
     def why_older(self, then: Position | None = None) -> str:
-        """Say what this copy lacks where it is known to be an older one; empty otherwise.
+        """Say what this copy lacks, if it is known to be an older one; empty otherwise.
 
         `then` is the latest that was seen, where it was looked up already.
         """
@@ -301,7 +302,7 @@ class Folder:
         return older_copies.why_older(self.folder, now, then, self.backup)
 
     def is_latest_position(self) -> bool:
-        """Whether this machine has seen the workspace come just as far as this copy.
+        """Whether this machine has seen the workspace come exactly as far as this copy.
 
         Where receipts are signed, only what was signed here counts: another machine may have gone on.
         """
@@ -311,13 +312,13 @@ class Folder:
     # Clearing up
 
     def claim(self) -> None:
-        """Make a folder a workspace that has no state yet."""
+        """Make the folder a workspace without a state."""
         self.token = names.claim(self.folder)
         self.ranking()
         self.finish()
 
     def recover(self) -> None:
-        """Cut what a failed commit has left of a frame, and go on from what the history says."""
+        """Cut the rest of a failed commit off the history, and read the state that is durable."""
         self.is_finished = False
         if self.has_history and self.history.in_doubt:
             self.history.write_again()
@@ -327,7 +328,7 @@ class Folder:
             self.finish()
 
     def finish(self) -> None:
-        """Do all that the last commit promised, and remove what commits that never came have left."""
+        """Erase and log what the last commit promised, and remove what unfinished commits left."""
         self.is_finished, failed = False, None
         if self.has_history and self.history.in_doubt:
             self.history.write_again()  # before anything is erased because of it
@@ -347,7 +348,7 @@ class Folder:
             self.rows_to_erase = []
 
     def erase_leftovers(self) -> None:
-        """Overwrite and delete what is not of the present state."""
+        """Overwrite and delete the files of earlier states."""
         leftovers = self.leftovers()
         learned = [path for path in leftovers if part_of(path.name, self.token) in LEARNED | {None}]
         for path in learned:
@@ -359,7 +360,7 @@ class Folder:
             flush_folder(self.folder)
 
     def leftovers(self) -> list[Path]:
-        """What has our names and is not of the present state."""
+        """Return the files and folders of this workspace that do not belong to the present state."""
         kept = {self.ranking_name, names.history_name(self.token)}
         if self.has_state:
             kept |= {*self.stored.files.hashes, self.stored.rows.file}
@@ -369,14 +370,14 @@ class Folder:
         ]  # fmt: skip
 
     def has_leftovers(self) -> bool:
-        """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
+        """Whether files or rows of an earlier state are still there, after a kill or beside a process at work."""
         try:
             return bool(self.rows_to_erase or self.leftovers() or self.stored.rows.is_longer(self.folder))
         except FileNotFoundError:  # somebody is at it
             return True
 
     def finish_for_others(self) -> None:
-        """Finish what a process that was killed has left, although we only came to read.
+        """Finish what a killed process left undone, although the folder was opened for reading only.
 
         Whoever holds the lock is alive, and finishes it. Who may not write here reads with zeros in place of the rows
         that are to be erased: what was read is as good as what will be left, and a warning says what is pending.
@@ -400,7 +401,7 @@ class Folder:
             self.close()
 
     def append_to_log(self) -> None:
-        """Append the receipts to the log that are not in it, where there is a key.
+        """Append to the log the receipts that it lacks, if there is a key to sign with.
 
         Not in an older copy, nor in a fork: another checkpoint of that size may be signed. So that the next one to come
         can tell, it is noted outside before this one is.
@@ -420,7 +421,7 @@ class Folder:
     # What is noted beside the state
 
     def note(self, **said: Any) -> None:
-        """Note an export or an audit. Who only reads takes the lock for that moment."""
+        """Note an export or an audit in the history. A reader takes the lock for that moment."""
         if self.is_locked:
             self.history.note(**said)
         else:
@@ -428,12 +429,12 @@ class Folder:
 
     @property
     def is_locked(self) -> bool:
-        """Whether others are kept out."""
+        """Whether this object holds the lock."""
         return self.lock is not None and self.lock.release.alive
 
 
 def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> None:
-    """Note something in a history, for those who do not work in its folder."""
+    """Note something in a history, for a process that does not hold the folder's lock."""
     try:
         lock = Lock(path.parent / LOCK, wait=max(wait, PATIENCE))
     except BlockingIOError:
@@ -454,7 +455,7 @@ def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> None:
 
 
 def note_audit(path: Path, key: bytes, receipt: str, folder: Folder | None = None) -> int:
-    """Note an audit of the receipt with this hash in a history, and say how many others there are.
+    """Note an audit of a receipt (by its hash) in a history, and return how many others there are.
 
     Where it cannot be noted the finding is not lost: it may be hours of work.
     """
@@ -471,7 +472,7 @@ def note_audit(path: Path, key: bytes, receipt: str, folder: Folder | None = Non
 
 
 def remove(path: Path) -> None:
-    """Delete a file, a link or a folder of ours."""
+    """Delete a file, a link or a folder of the workspace."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -122,7 +122,8 @@ class FolderKeeper:
 
     @property
     def note_audit(self) -> Callable[[str], int]:
-        """What notes an audit in the history, also when the workspace is closed by then: a finding may take hours."""
+        """A function that notes an audit in the history, even after the workspace was closed: an audit may take hours.
+        """
         here, history = weakref.ref(self), self.store.history
         path, key = history.path, history.key
 
@@ -143,7 +144,7 @@ class FolderKeeper:
             raise WorkspaceClosed(f"{self.store.folder} was opened in another process: open it again")
 
     def check_parameters(self) -> None:
-        """Refuse requests while parameters are others than those of the fit, with which the model goes on."""
+        """Refuse requests while parameters of the model differ from those that it was fitted with."""
         now = vars(self.model)
         other = [name for name, value in self.parameters.items() if now[name] is not value and now[name] != value]
         if other:
@@ -153,7 +154,7 @@ class FolderKeeper:
             )
 
     def note_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
-        """Note that a copy of the model, or of an earlier state of it, is made; returns the id of the export.
+        """Note that a copy of the model, or of an earlier state, is exported; return the id of the export.
 
         Only one at a time writes to the history: a snapshot waits for a process that works in the folder, for ten
         seconds or as long as `Workspace.open` was told.
@@ -174,7 +175,7 @@ class FolderKeeper:
     def commit_state(
         self, after: ModelState, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
-        """Make a state durable, and only then the present one. Until then others predict with the one before.
+        """Make a state durable, and then the model's present one. Predictions use the state before until then.
 
         `source` says where the records come from that it has learned: all of them by a fit, more by an addition.
         """
@@ -207,14 +208,14 @@ class FolderKeeper:
             raise
 
     def take_committed(self) -> None:
-        """Take the state that the disk says after a commit that failed."""
+        """Read which state is durable after a failed commit, and give it to the model."""
         self.store.recover()
         if self.store.has_state:
             self.load()
         self.uncertain = False
 
     def load(self) -> None:
-        """Take the state that the store has read."""
+        """Give the model the state that the store has read."""
         named = network_named(self.store.facts)
         network = as_recorded(self.network, named)
         if named is not None and named.our_own and network is None:
@@ -222,7 +223,7 @@ class FolderKeeper:
         self.set_state(self.store.load(network, self.train))
 
     def set_state(self, fitted: ModelState) -> None:
-        """Make this the present state: the parameters that it was fitted with, and last, by one assignment, itself."""
+        """Give the model a state by one assignment, after the parameters that the state was fitted with."""
         present = vars(self.model).get("_state")
         if present is None or present.blueprint is not fitted.blueprint:
             self.set_parameters(fitted.blueprint)
@@ -244,7 +245,7 @@ class FolderKeeper:
         self.model.__dict__.update(vars(parameters))
 
     def close(self) -> None:
-        """Give up the folder, and all that is known of the records."""
+        """Unlock the folder, and drop the model's state."""
         self.store.close()
         self.closed = True
         self.model.__dict__.pop("_state", None)
@@ -254,7 +255,7 @@ INHERITED = weakref.WeakSet[FolderKeeper]()
 
 
 def unlock_after_fork() -> None:
-    """A lock that another thread held at that moment would never be released: that thread is not in the child."""
+    """Give each model in a forked child a new lock: the thread that held the old one is not in the child."""
     for keeper in list(INHERITED):
         if (model := keeper._model()) is not None:
             model._own_lock = threading.RLock()

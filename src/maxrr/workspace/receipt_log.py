@@ -23,12 +23,12 @@ from maxrr.workspace.states import StoredState
 
 
 def keys_of(stored: StoredState) -> list[PublicKey]:
-    """The public keys that a workspace has signed with, from the first."""
+    """Return the public keys that a workspace has signed with, from the first."""
     return [PublicKey(bytes.fromhex(key)) for key in stored.files.keys]
 
 
 def check(folder: Path, stored: StoredState, before: bytes | None, now: bytes | None, entries: Sequence[bytes]) -> None:
-    """Refuse a log that does not say what the receipts do, or whose files are not as they were written.
+    """Refuse a log that contradicts the receipts, or whose files are damaged.
 
     `before` is its checkpoint as it was before the receipts were read, and `now` as it was afterwards: somebody may
     commit meanwhile.
@@ -51,7 +51,7 @@ def check(folder: Path, stored: StoredState, before: bytes | None, now: bytes | 
 
 
 def is_of_lost(stored: StoredState, checkpoint: bytes) -> bool:
-    """Whether a checkpoint is of the log before the present one, which a lost copy has gone on with."""
+    """Whether a checkpoint belongs to the log of a copy that was declared gone."""
     return (
         bool(stored.last.last_loss)
         and not stored.last.logged
@@ -62,7 +62,7 @@ def is_of_lost(stored: StoredState, checkpoint: bytes) -> bool:
 def bring_up_to(
     folder: Path, stored: StoredState, key: SigningKey, log: LogWriter | None, answers: Sequence[Answer]
 ) -> LogWriter:
-    """Append the receipts that the log lacks, without what a kill has left; to a new log if there is none.
+    """Append the receipts that the log lacks; begin a log if there is none.
 
     The log before the loss of a newer copy is set aside: those who kept its checkpoints may ask for it.
     """
@@ -89,7 +89,7 @@ def bring_up_to(
 
 
 class LoggedReceipts(NamedTuple):
-    """What was checked of a workspace's log, all of which holds: its newest checkpoint, and how many are signed."""
+    """The checked log of a workspace: its newest checkpoint, and how many receipts are signed."""
 
     checkpoint: Checkpoint
     signed: int
@@ -152,7 +152,9 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
 def checked_receipts(
     contents: Iterable[bytes], keys: Sequence[PublicKey], before: HandedReceipt | None = None, *, signed: bool = False
 ) -> Iterator[HandedReceipt]:
-    """Read receipts that were handed out, as far as each goes on from the one before, and is signed once one was."""
+    """Read receipts that were handed out, and refuse one that does not follow the one before, or is not signed when it
+    should be.
+    """
     for content in contents:
         last = None if before is None else before.receipt
         number = 1 if last is None else last.number + 1

@@ -94,7 +94,7 @@ class Status(Shown):
 
 
 def by_kind(numbers: Mapping[str, int]) -> str:
-    """How many there are of each kind, after how many there are."""
+    """Write the total and the number of each kind."""
     return f"{sum(numbers.values()):,}: {', '.join(f'{number:,} {kind}' for kind, number in numbers.items())}"
 
 
@@ -147,12 +147,12 @@ def overview(folder: str | Path, *, newest: bool = False) -> Overview:
 
 
 def handed_in(files: Folder) -> tuple[HandedReceipt, ...]:
-    """The receipts of all requests, from the first."""
+    """Read the receipts of all requests, as they were handed out."""
     return tuple(HandedReceipt.from_bytes(files.receipt(number)) for number in range(1, files.requests + 1))
 
 
 def exports_of(files: Folder) -> list[Export]:
-    """The copies of the model that were made for others."""
+    """Describe the exports that the history notes."""
     key, stored = files.stored.rows.key, files.stored
     now = state_under(key, files.facts.model_hash, stored.last.commitment)
     return judged(
@@ -176,7 +176,7 @@ def people_in(files: Folder) -> dict[str, int] | None:
 
 
 def status_of(files: Folder, people: dict[str, int] | None) -> Status:
-    """The status of a workspace whose files were read, with so many people by kind."""
+    """Make the status of a workspace from its files, and from the number of people by kind."""
     facts, words, last = files.facts, files.words, files.stored.last
     counts = from_plain(Counts, last.counts)
     conditions, left = facts.conditions(counts.waiting), len(facts.in_extractor)
@@ -221,7 +221,7 @@ def status_of(files: Folder, people: dict[str, int] | None) -> Status:
 
 
 def held_about_forgotten(counts: Counts) -> str:
-    """What is still known of a forgotten record, and why."""
+    """Say what is still kept about forgotten records, and why."""
     if not counts.forgotten:
         return "nothing was forgotten yet"
     people = plain_text.count(counts.people, "person", "people")

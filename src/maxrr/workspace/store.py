@@ -43,7 +43,7 @@ NO_ROWS = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class NewAnswer:
-    """A request that was carried out in memory, and is to be committed.
+    """An answered request that is to be committed.
 
     `rows` are where the records stood that left; `people` those of whom no record is left. All else is as in
     `maxrr.workspace.history.Answer`.
@@ -62,7 +62,7 @@ class NewAnswer:
         cls, change: NextState, member: Member, receipt: Receipt, text: str,
         departures: Mapping[int | str, Departure], key: SigningKey | None,
     ) -> "NewAnswer":  # fmt: skip
-        """What a request has done to a state, before its records are overwritten there. Others may have left, too."""
+        """Collect what the history keeps of a request, while its records are still in memory."""
         assert change.before is not None
         rows, digest = member.plan.request.rows, change.after.receipts[receipt.number - 1]
         log_entry, content = digest, text.encode()
@@ -78,7 +78,7 @@ class NewAnswer:
 def parts_of_frame(
     answers: Sequence[NewAnswer], tombstones: Sequence[Sequence[bytes]], people: Mapping[str, Any]
 ) -> dict[str, Any]:  # fmt: skip
-    """What requests add to a frame, after tombstones and people that are older than the workspace."""
+    """Return the fields of a frame that answered requests fill; older tombstones and people come first."""
     return {
         "people": {**people, **{person: said for each in answers for person, said in each.people.items()}},
         "answers": [
@@ -93,7 +93,7 @@ def parts_of_frame(
 
 
 def counts_of(fitted: ModelState) -> Counts:
-    """The records of a model by kind."""
+    """Count the records of a model by kind."""
     alive, support = fitted.records.alive, fitted.heads.support_
     return Counts(
         fitted.records.count, int(np.count_nonzero(fitted.core & alive)),
@@ -103,7 +103,7 @@ def counts_of(fitted: ModelState) -> Counts:
 
 
 class Store(Folder):
-    """A folder, the model that its files hold, and the next state of it."""
+    """A folder together with the model's state that it holds; commits the next state."""
 
     def __init__(
         self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0, signing: SigningKey | None = None
@@ -119,7 +119,7 @@ class Store(Folder):
         self.committed = None
 
     def load(self, network: Network | None, train: TrainingFunction | None = None) -> ModelState:
-        """The model that was read."""
+        """Make the model's state from what was read."""
         path = self.folder / self.stored.file_of(HEADS)
         try:
             found = codec.load(self, self.table, network, train)
@@ -139,7 +139,7 @@ class Store(Folder):
     def commit(
         self, fitted: ModelState, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
-        """Make this the state of the workspace. If it raises, the state is the old one, or `recover` says."""
+        """Make a state that of the workspace. If this raises, `recover` finds out whether it was committed."""
         if not self.is_finished:  # whatever was promised is done before more is
             self.finish()
         with older_copies.only_copy_at_work(self.token) as then:
@@ -151,7 +151,7 @@ class Store(Folder):
     def append(
         self, fitted: ModelState, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
     ) -> None:  # fmt: skip
-        """Write what the history will name, append the frame that says so, and take it over."""
+        """Write the new files, append the frame that names them, and take the new state over."""
         before, said, files = self.stored if self.has_state else None, None, None
         older: tuple[Sequence[Sequence[bytes]], Mapping[str, Any]] = ((), {})
         state = max(1, len(answers)) + self.state
@@ -186,7 +186,7 @@ class Store(Folder):
         self.answers.extend(frame.answered())
 
     def check_goes_on(self, fitted: ModelState, then: Position) -> None:
-        """Refuse a state that does not go on from the latest that was seen: another copy may have been faster."""
+        """Refuse a state that does not follow the latest position seen: another copy may have gone on."""
         last_loss = loss_of(fitted)
         goes_on = then.last_loss < last_loss and then <= self.latest_position  # or the accepted loss is another one
         if then.last_loss == last_loss and then.receipts <= len(fitted.receipts):
@@ -195,7 +195,7 @@ class Store(Folder):
             raise OlderCopy(f"another copy of {self.folder} has other receipts than these. Nothing was changed")
 
     def only_erases(self, fitted: ModelState, answers: Sequence[NewAnswer], sources: Sources) -> bool:
-        """Whether rows are all that has changed."""
+        """Whether the commit erases rows and changes nothing else."""
         return (
             self.committed is not None and bool(answers)
             and sources == self.words.sources and self.keys() == self.stored.files.keys
@@ -203,13 +203,13 @@ class Store(Folder):
         )  # fmt: skip
 
     def keys(self) -> list[str]:
-        """The public keys that receipts are signed with, this time and before."""
+        """Return all public keys that receipts were signed with, the present one included."""
         known = self.stored.files.keys if self.has_state else []
         own = [] if self.signing is None else [self.signing.public.raw.hex()]
         return known + [key for key in own if key not in known[-1:]]
 
     def write_parts(self, fitted: ModelState, facts: Facts, words: Words) -> dict[str, str]:
-        """Write the parts that are not in a file yet; the names and hashes of all."""
+        """Write the parts whose content is new; return the names and hashes of all parts."""
         made = {SECRETS: json_text(secrets_of(fitted)).encode(), HEADS: codec.heads_bytes(fitted, facts, words)}
         files = {}
         if self.committed is None or self.committed.extractor is not fitted.extractor:
@@ -226,7 +226,7 @@ class Store(Folder):
         return files
 
     def write_rows(self, fitted: ModelState, state: int) -> tuple[Rows, Table, Ints]:
-        """The table of records, and which of its rows are to be erased: in the file that is there, or in another."""
+        """Write new rows, to the present file if they fit it; return the file, the table, and the rows to erase."""
         if self.has_state and self.facts.layouts == fitted.layouts:
             rows, alive = self.stored.rows, fitted.records.alive[: self.stored.rows.count]
             erased = np.flatnonzero((self.table["is"] > 0) & ~alive)
@@ -244,5 +244,5 @@ class Store(Folder):
 
 
 def loss_of(fitted: ModelState) -> str:
-    """When the loss of a newer copy was last accepted; empty if it never was."""
+    """Return when a loss of receipts was last declared; empty if none was."""
     return fitted.losses[-1].time if fitted.losses else ""

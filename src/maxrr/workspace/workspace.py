@@ -110,7 +110,7 @@ class Workspace:
 
     @classmethod
     def _of(cls, model: MaxRR, keeper: FolderKeeper) -> Self:
-        """A workspace that holds this model."""
+        """Make a workspace that holds this model."""
         found = cls.__new__(cls)
         found._model, found._keeper = model, keeper
         return found
@@ -623,7 +623,7 @@ class Workspace:
 
 
 def new_model(model: MaxRR) -> MaxRR:
-    """A model with the same parameters that refuses what this one has forgotten, and has handed out no receipt."""
+    """Return an unfitted model with the same parameters, which refuses what this one has forgotten."""
     found: MaxRR = clone(model)
     own = vars(model).get("_state")
     if isinstance(own, ModelState):
@@ -633,7 +633,7 @@ def new_model(model: MaxRR) -> MaxRR:
 
 
 def record_trace(fitted: ModelState, receipts: Iterable[Receipt], id_: int | str) -> Trace:
-    """What is known of a record."""
+    """Return what is known of a record."""
     time, named = None, dict[int, str]()
     for receipt in receipts:
         forgotten, replaced, before = (bool(mask[0]) for mask in on_receipt(fitted.key, receipt, [id_]))
@@ -648,7 +648,7 @@ def record_trace(fitted: ModelState, receipts: Iterable[Receipt], id_: int | str
 
 
 def person_trace(fitted: ModelState, receipts: Iterable[Receipt], subject: int | str) -> Trace:
-    """What is known of a person."""
+    """Return what is known of a person."""
     hmac, records, time, named = subject_hmac(fitted.key, subject), fitted.records, None, dict[int, str]()
     for receipt in receipts:
         if hmac in (receipt.subject_tombstones or ()):
@@ -661,7 +661,7 @@ def person_trace(fitted: ModelState, receipts: Iterable[Receipt], subject: int |
 
 
 def ticket_trace(fitted: ModelState, receipts: Iterable[Receipt], ticket: str) -> Trace:
-    """What is known of a ticket."""
+    """Return what is known of a ticket."""
     hmac = ticket_hmac(fitted.key, ticket)
     answers = [receipt for receipt in receipts if receipt.ticket == hmac]
     named = {receipt.number: FORGOTTEN if receipt.tombstones else BEFORE for receipt in answers}
