@@ -218,8 +218,7 @@ def count_audit(model: MaxRR, receipt: str) -> int:
 
 
 def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
-    """List what sets the audited model apart from all shadow models, and choices that could have changed the finding.
-    """
+    """List what sets the audited model apart from all shadow models, and choices that may have changed the finding."""
     fitted, found = case.fitted, []
     others = len({id_hmac.hex() for id_hmac in fitted.in_extractor} - set(case.receipt.core_tombstones))
     if others:

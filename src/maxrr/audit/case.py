@@ -94,8 +94,7 @@ def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset)
 
 
 def check_trains(fitted: ModelState) -> None:
-    """Refuse a frozen extractor: retraining draws nothing at random, so that there is only one model to compare with.
-    """
+    """Refuse a frozen extractor: retraining draws nothing at random, and gives one model to compare with, not many."""
     if fitted.blueprint.frozen:
         raise DataError(
             "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "

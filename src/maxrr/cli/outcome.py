@@ -31,7 +31,7 @@ class Outcome:
 
     @contextmanager
     def work(self, folder: Path, undone: str, done: Done) -> Iterator[None]:
-        """The work itself, by one who keeps others out of the folder. Whoever interrupts it is told what it came to."""
+        """Run the work of a command, and note whether it was committed, also where it is interrupted."""
         before = state_of(folder)
         try:
             yield
@@ -47,7 +47,7 @@ class Outcome:
 
 @contextmanager
 def told() -> Iterator[Outcome]:
-    """All of a command that changes a workspace, its answer included."""
+    """Run a whole command that changes a workspace; errors after the commit say that it was carried out."""
     outcome = Outcome()
     try:
         yield outcome
@@ -75,12 +75,12 @@ def request_done(folder: Path, now: Commit) -> str:
 
 
 def receipt_in(folder: Path, number: int) -> str:
-    """How a user gets at a receipt."""
+    """Say how a user sees a receipt."""
     return f"number {number}: maxrr receipt show {show.near(folder)} {number}"
 
 
 def state_of(folder: Path) -> int:
-    """How often something was committed to the workspace on the disk; 0 before the first fit."""
+    """Return how often something was committed to the workspace; 0 before the first fit."""
     from maxrr.workspace import Commit
 
     last = Commit.last(folder)
@@ -88,7 +88,7 @@ def state_of(folder: Path) -> int:
 
 
 def readable_commit(folder: Path) -> Commit | None:
-    """The state on the disk, if there is one that can be read."""
+    """Return the last commit; None if there is none that can be read."""
     from maxrr.workspace import Commit
 
     try:
@@ -106,7 +106,7 @@ def carry_out(outcome: Outcome, workspace: Workspace, undone: str, work: Callabl
 
 
 def earlier_receipts(folder: Path, hmacs: Sequence[str]) -> list[int]:
-    """The numbers of the receipts by which what these HMACs name was forgotten."""
+    """Return the numbers of the receipts by which the records or people of these HMACs were forgotten."""
     from maxrr.workspace import overview
 
     wanted = set(hmacs)
@@ -115,7 +115,7 @@ def earlier_receipts(folder: Path, hmacs: Sequence[str]) -> list[int]:
 
 
 def tell(receipt: Receipt, folder: Path, *, json: bool) -> None:
-    """The receipt, how to see it, and whether that is the end of it."""
+    """Print a receipt, how to see it, and whether an audit is due."""
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
 

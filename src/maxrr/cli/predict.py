@@ -72,7 +72,7 @@ def predict(
 
 
 def answer(name: str, probabilities: NDArray[Any], classes: list[str], chosen: int) -> dict[str, Any]:
-    """The class of one record, and the most probable ones."""
+    """Describe the class of one record, and the most probable classes."""
     order = sorted(range(len(classes)), key=lambda place: -probabilities[place])[:MOST]
     top = [{"class": classes[place], "probability": float(probabilities[place])} for place in order]
     return {"record": name, "class": classes[chosen], "probability": float(probabilities[chosen]), "top": top}
@@ -100,7 +100,7 @@ def records_in(path: Path, kind: RecordKind, reading: Reading) -> tuple[list[str
 
 
 def from_image(path: Path, kind: RecordKind) -> NDArray[Any]:
-    """An image file as a record: its pixels, from 0 to 1 where the workspace's records are no bytes."""
+    """Read an image file as a record: its pixels as bytes, or from 0 to 1 for a model of floats."""
     import numpy as np
 
     from maxrr.data.images import decoded
@@ -154,7 +154,7 @@ def from_table(path: Path, kind: RecordKind, reading: Reading) -> NDArray[Any]:
 
 
 def as_records(path: Path, found: NDArray[Any], kind: RecordKind) -> NDArray[Any]:
-    """One record or many, as the workspace has them."""
+    """Convert an array of one record or many to the shape and type of the model's records."""
     import numpy as np
 
     if kind.dtype.names is not None:

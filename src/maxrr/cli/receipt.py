@@ -65,7 +65,7 @@ def present(
 
 
 def kept(workspace: Path, number: str) -> HandedReceipt:
-    """A receipt that a workspace has handed out, without opening all of it."""
+    """Return a receipt of a workspace, without making the model."""
     from maxrr.workspace import overview
 
     found = overview(workspace).handed
@@ -88,7 +88,9 @@ def read(path: Path) -> HandedReceipt:
 
 
 def receipt_of(workspace: Workspace, name: str) -> HandedReceipt:
-    """The receipt, which must be one that this workspace handed out: of any other, nothing could be replayed here."""
+    """Return a receipt by number or file; refuse one that this workspace did not hand out, which cannot be replayed
+    here.
+    """
     if name.isdecimal():
         return workspace.receipt(int(name))
     given = read(Path(name))

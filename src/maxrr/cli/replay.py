@@ -73,7 +73,7 @@ def replay(
 
 
 def in_workspace(folder: Path, named: str, source: list[str] | None) -> tuple[HandedReceipt, Replay]:
-    """The replay by whoever has the workspace."""
+    """Replay a receipt with the workspace."""
     from maxrr.unlearning import replay as replay_
 
     with opened(folder, read_only=True) as workspace, show.progress():
@@ -87,7 +87,7 @@ def in_workspace(folder: Path, named: str, source: list[str] | None) -> tuple[Ha
 
 
 def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedReceipt, Replay]:
-    """The replay by somebody who has the data and a bundle, but no workspace.
+    """Replay a receipt with a bundle and the data, without a workspace.
 
     The data are read as the file beside them says, or else the one beside the bundle.
     """

@@ -75,7 +75,7 @@ def answer(
 
 
 def lines_in(file: Path) -> list[tuple[int, dict[str, str]]]:
-    """The tickets of a file, with the number of the line of each; a line with more cells than columns says nothing."""
+    """Read the tickets of a file, each with the number of its line; a line with too many cells has no values."""
     from maxrr.files import read_regular
 
     try:
@@ -97,7 +97,7 @@ def lines_in(file: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Ticket | None]:
-    """Ask for what a line says; None where it says nothing that could be asked for."""
+    """Ask for what a line of the file names; a line that cannot be read has no ticket."""
     from maxrr.data.checks import check_identifiers
     from maxrr.workspace.batches import as_day
 
@@ -158,7 +158,7 @@ def is_results(file: Path) -> bool:
 
 
 def tell(told: Sequence[Result], results: Path, *, json: bool) -> None:
-    """How many tickets came to what, and where the results are."""
+    """Print how many tickets came to what, and where the results are."""
     if json:
         show.json({"results": str(results), "tickets": [asdict(each) for each in told]})
         return

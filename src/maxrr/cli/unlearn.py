@@ -198,7 +198,7 @@ def add(
 
 
 def forgotten_people(workspace: Workspace, new: Dataset) -> int:
-    """How many people are forgotten, and have records among these that the workspace does not know of."""
+    """Count people who were forgotten and have no record here, and about whom these are new records."""
     people = [] if new.subjects is None else set(new.subjects.tolist())
     gone = [person for person in people if workspace.model.has_forgotten(subjects=person)]
     return sum(not workspace.find(subject=person).here for person in gone)

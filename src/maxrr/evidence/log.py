@@ -19,7 +19,7 @@ ENTRY = 32  # bytes
 
 
 class Log:
-    """A log as one of its checkpoints has it. What is appended later does not change it.
+    """A log at one of its checkpoints. Entries that are appended later do not change it.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Log:
 
     @cached_property
     def _read(self) -> tuple[list[bytes], Subtrees]:
-        """The entries and what is hashed of them, if they are those of the checkpoint."""
+        """The entries and the hashes over them, compared with the checkpoint."""
         path, size = self.folder / ENTRIES, self.checkpoint.size
         try:
             with open_regular(path) as file:
@@ -152,7 +152,7 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
 
 
 class History(StrEnum):
-    """What a state of a log that is shown now is to one that somebody has kept.
+    """How a state of a log that is shown now relates to one that somebody has kept.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
 
 
 class LogWriter:
-    """The one who appends to a log. Only one may: whoever opens it holds a lock, such as that of a workspace.
+    """Appends to a log. Whoever opens one holds a lock, such as that of a workspace.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class LogWriter:
 
     @classmethod
     def create(cls, folder: str | Path, origin: str, key: SigningKey) -> Self:
-        """Start a log without entries in a folder that has none. The folder that it lies in exists."""
+        """Begin a log in a folder that has none."""
         folder, checkpoint = Path(folder), Checkpoint.sign(origin, 0, EMPTY_ROOT, key)
         if (folder / CHECKPOINT).exists():
             raise WrongLog(f"{folder} has a log in it")
@@ -289,7 +289,7 @@ class LogWriter:
 
 
 def write_log(folder: Path, checkpoint: Checkpoint, entries: Sequence[bytes]) -> None:
-    """Write the files of a log anew, from a checkpoint and its entries, or more than these."""
+    """Write the files of a log from a checkpoint and at least its entries."""
     folder.mkdir(exist_ok=True)
     flush_folder(folder.parent)
     write_atomically(folder / ENTRIES, b"".join(entries[: checkpoint.size]))

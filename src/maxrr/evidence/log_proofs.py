@@ -60,7 +60,7 @@ class Subtrees:
                 self.rows[height].append(root)
 
     def cut(self, size: int) -> None:
-        """Go back to the log of this size."""
+        """Return to the log of an earlier size."""
         for height, row in enumerate(self.rows):
             del row[size >> height :]
 

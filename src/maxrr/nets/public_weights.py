@@ -58,7 +58,7 @@ class GivenWeights:
 
     @property
     def start(self) -> str:
-        """What `maxrr.MaxRR` was told."""
+        """The `start` that `maxrr.MaxRR` was given."""
         return f"{GIVEN}:{self.name}" if self.name else GIVEN
 
 

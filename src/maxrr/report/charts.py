@@ -72,7 +72,7 @@ def stacked(
 
 
 def axis(lowest: int, highest: float, left: float, scale: float, y: float, width: float) -> Iterable[Markup]:
-    """A line with whole numbers below it; at the first of them stands all that is lower."""
+    """Draw a line with whole numbers below it; the first of them stands for all lower values, too."""
     yield tag("line", x1=0, x2=width, y1=y, y2=y, class_="axis")
     for value in range(lowest, floor(highest) + 1):
         x = (value - left) * scale
@@ -83,7 +83,7 @@ def axis(lowest: int, highest: float, left: float, scale: float, y: float, width
 
 
 def bar(share: float, style: str) -> Markup:
-    """A bar over this share of the width it is given, and at least a hair."""
+    """Draw a bar over this share of the width, visible even if the share is tiny."""
     drawn = tag("rect", width="100%", height="100%", fill="currentColor")
     return tag("svg", drawn, class_=f"bar {style}", style=f"width: {max(100.0 * share, 0.3):.1f}%", aria_hidden="true")
 
@@ -109,7 +109,7 @@ def shares(parts: Sequence[tuple[Group, int]]) -> Markup:
 
 
 def fingerprint(digest: str, style: str = "") -> Markup:
-    """A hash as bars, one for each byte: equal ones look equal, others do not."""
+    """Draw a hash as bars, one for each byte, so that equal hashes look equal."""
     heights = [1.0 + 17.0 * byte / 255.0 for byte in bytes.fromhex(digest)]
     moves = "".join(f"M{4 * place} 18v{number(-height)}h3V18z" for place, height in enumerate(heights))
     drawn = tag("path", d=moves, fill="currentColor")
@@ -152,7 +152,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Axes:
-    """Where rates lie on the picture; those below the ends of an axis lie on its end."""
+    """The place of rates on a picture; rates below the ends of an axis lie on its end."""
 
     lowest_tpr: float
     width: float

@@ -59,7 +59,7 @@ class Exported:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """One state of a model with its probabilities fitted, and who keeps it in a workspace, if it lives in one."""
+    """The state of a model that is exported, and the keeper of its workspace, if it lives in one."""
 
     model: MaxRR
     fitted: ModelState
@@ -67,7 +67,7 @@ class Origin:
 
     @classmethod
     def of(cls, source: MaxRR | Workspace) -> "Origin":
-        """The present state."""
+        """Take the present state of a model or a workspace, with its probabilities fitted."""
         if not isinstance(source, MaxRR | Workspace):
             raise TypeError(
                 "what is exported is a fitted MaxRR or an open Workspace, as of Workspace.open('ws'), "
@@ -84,7 +84,7 @@ class Origin:
         return cls(model, fitted, keeper)
 
     def noted(self, kind: str, path: str | Path) -> str | None:
-        """The id under which the workspace notes the export, before it is written; None without a workspace."""
+        """Note the export in the workspace before it is written, and return its id; None without a workspace."""
         return None if self.keeper is None else self.keeper.note_export(kind, path, self.model)
 
 
@@ -181,7 +181,7 @@ def export_onnx(model: MaxRR | Workspace, path: str | Path) -> Exported:
 
 
 def encoding_of(keeper: FolderKeeper | None) -> Encoding | None:
-    """How the columns of a table became inputs, as far as a workspace has noted it."""
+    """Return how the columns of a table became inputs, if the workspace has noted it."""
     reading = None if keeper is None else keeper.store.words.sources[0].get("reading")
     found = Encoding() if reading is None else Reading.from_toml(reading).encoding
     return found if found.rules else None
@@ -220,5 +220,5 @@ def compare(fitted: ModelState, runtime: Runtime) -> float:
 
 
 def largest(values: NDArray[Any]) -> float:
-    """The largest absolute value; NaN if there is one."""
+    """Return the largest absolute value; NaN if there is one."""
     return float(np.abs(values).max())

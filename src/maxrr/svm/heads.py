@@ -117,7 +117,7 @@ def from_scratch(samples: Samples, classes: list[int], progress: Progress | None
 
 
 def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
-    """Solve these heads from a guess, or without it where it has led them astray."""
+    """Solve these heads from a guess; where the guess has led astray, from scratch."""
     settled = settle(samples, guess.bands(samples, classes, Threads()), engine)
     heads = {head.positive: head for head in settled if head is not None and head.certificate.solved}
     astray = [positive for positive in classes if positive not in heads]
@@ -149,7 +149,7 @@ def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
 
 
 def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | None:
-    """The same heads, where samples have left that shape none; None where there may be more to do."""
+    """Return the same heads if the samples that left shape none of them; None otherwise."""
     before = solution.samples
     if len(samples.codes) != len(before.codes) or samples.longest != before.longest:
         return None
@@ -198,7 +198,7 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
 
 
 def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
-    """Heads that are moved together, as those in `from_scratch`; their bands have to fit into memory, too."""
+    """Divide heads into groups whose bands fit into memory together."""
     features = samples.X.shape[1]
     size = max(cores(), min(group_size(samples), BANDS_BYTES // (8 * MANY * (features + 1) * features)))
     return [heads[first : first + size] for first in range(0, len(heads), size)]
@@ -291,7 +291,7 @@ def resume_head(samples: Samples, head: Head, margins: Floats) -> Trial:
 
 
 def first_width(margins: Floats, features: int) -> float:
-    """A smoothing to begin with, so wide that enough samples are worked on, and no wider than it has to be."""
+    """Choose the smoothing to begin with: just wide enough for enough samples to be worked on."""
     count = MANY * (features + 1)
     if len(margins) <= count:
         return WIDTH

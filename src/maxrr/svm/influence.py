@@ -172,7 +172,7 @@ def begin_runs(
 
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
-    """The samples that take part in a problem."""
+    """Return the samples that take part in a problem."""
     return blank if mask is None else replace(blank, held=np.asarray(mask, dtype=bool))
 
 
@@ -182,14 +182,14 @@ def check_length(features: AnyArray, blank: Samples) -> None:
 
 
 def filled(blank: Samples, features: AnyArray) -> Samples:
-    """The samples with the features of a run."""
+    """Return the samples with the features of a run."""
     check_length(features, blank)
     lengths, exponents = validation.sizes(features)
     return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
 def solve_run(job: Job, codes: Ints, C: float) -> Influence:
-    """What a worker does for one run; its errors name the run."""
+    """Solve one run in a worker; errors name the run."""
     number, X, mask, guess = job
     try:
         blank = masked(without_features(np.array(codes), C), mask)

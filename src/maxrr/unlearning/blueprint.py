@@ -74,8 +74,7 @@ class Blueprint:
 
     @property
     def decides_each(self) -> bool:
-        """Whether one of our rules decides for each record by itself whether it is core, without looking at the others.
-        """
+        """Whether a rule of ours decides for each record by itself whether it is core."""
         return type(self.core) in RULES
 
     @property
@@ -205,8 +204,7 @@ class Blueprint:
     def extractors(
         self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None
     ) -> Generator[nn.Module]:  # fmt: skip
-        """Train extractors on these core records, all of them or those of one shard, from other seeds than the model's.
-        """
+        """Train extractors on these core records, or on those of one shard, from other seeds than the model's."""
         classes = len(np.unique(core.labels))
         if self.sharding.count > 1 and classes < 2:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)

@@ -177,8 +177,7 @@ class Commitment:
         return [departure(self._tree, self._change, one) for one in self._leaving]
 
     def settle(self) -> None:
-        """Apply the pending change to the tree, and forget which records left. Call it once the state was taken over.
-        """
+        """Apply the pending change to the tree, and forget who left. Call it once the state was taken over."""
         if self._change is not None and self._tree is not None:
             change, self._change, self._leaving = self._change, None, ()
             if change.is_current():

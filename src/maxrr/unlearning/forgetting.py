@@ -289,8 +289,7 @@ def make_group(fitted: ModelState, requests: Iterable[NamedRecords], core_policy
 
 
 def state_without(now: ModelState, member: Member, number: int) -> ModelState:
-    """Return the state in which the next request of a group is looked up: without these records, with the same heads.
-    """
+    """Return the state in which the next request of a group is looked up: without the records of the one before."""
     then = transitions.without_records(now, member.plan.request, member.tombstones)
     if member.people:
         moment = datetime.now(UTC).isoformat(timespec="seconds")

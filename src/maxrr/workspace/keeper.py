@@ -122,8 +122,7 @@ class FolderKeeper:
 
     @property
     def note_audit(self) -> Callable[[str], int]:
-        """A function that notes an audit in the history, even after the workspace was closed: an audit may take hours.
-        """
+        """A function that notes an audit, even after the workspace was closed: an audit may take hours."""
         here, history = weakref.ref(self), self.store.history
         path, key = history.path, history.key
 

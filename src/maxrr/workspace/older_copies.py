@@ -43,8 +43,7 @@ class Position:
     last: str = ""
 
     def lacks(self, then: "Position") -> int:
-        """Return how many requests a copy at this position lacks beside the latest position, as far as that is known.
-        """
+        """Return how many requests a copy at this position lacks beside the latest one, as far as that is known."""
         is_older = (self.last_loss, self.receipts) < (then.last_loss, then.receipts)
         return max(1, then.receipts - self.receipts) if is_older or self.is_fork_of(then) else 0
 

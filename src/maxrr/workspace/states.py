@@ -78,8 +78,7 @@ class StoredState:
 
 
 def state_after(before: StoredState | None, token: str, key: bytes, frames: Sequence[Frame]) -> StoredState:
-    """Return the state after some frames. It shares the lists of blocks, erased rows and exports, and lengthens them.
-    """
+    """Return the state after some frames. It shares the lists of blocks, erased rows and exports, and adds to them."""
     if before is None:
         files, exports = from_plain(Files, frames[0].files), list[str]()
         rows = Rows(files.rows, files.layout, 0, [], key)
