@@ -1,6 +1,6 @@
 """What is audited: the model, the records it forgot, and the data around them. Everything is checked first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -55,7 +55,8 @@ class Case:
     @cached_property
     def everything(self) -> Dataset:
         """All records that the model had before."""
-        return joined(self.retained, self.forgotten)
+        gone = replace(self.forgotten, class_names=self.retained.class_names, columns=self.retained.columns)
+        return self.retained.join(gone).in_order()
 
 
 def working_copy(model: Any) -> MaxRR:
@@ -179,16 +180,3 @@ def check_kind(fitted: ModelState, given: Dataset, which: str) -> None:
     places = known.present.tolist()
     if len(names) != len(known.class_names) or any(names[place] != known.class_names[place] for place in places):
         raise DataError(f"the {which} records have other class names than the model's records")
-
-
-def joined(one: Dataset, other: Dataset) -> Dataset:
-    """Two sets of records together, in the order of their ids."""
-
-    def both(name: str) -> Any:
-        parts = getattr(one, name), getattr(other, name)
-        return None if any(part is None for part in parts) else np.concatenate(parts)
-
-    columns = one.columns if one.columns == other.columns else None
-    names = ("inputs", "labels", "ids", "subjects", "weights")
-    inputs, labels, ids, subjects, weights = map(both, names)
-    return Dataset(inputs, labels, one.class_names, ids, subjects, columns=columns, weights=weights).in_order()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from json import dumps, loads
@@ -14,7 +14,7 @@ from maxrr.cli import show
 from maxrr.cli.run import AFTERWARDS, Stop, in_words, silence
 
 if TYPE_CHECKING:
-    from maxrr.unlearning import MaxRR, Receipt
+    from maxrr.unlearning import Plan, Receipt
     from maxrr.workspace import Commit, Workspace
 
 Done = Callable[[Path, "Commit"], str]
@@ -97,10 +97,12 @@ def readable_commit(folder: Path) -> Commit | None:
         return None
 
 
-def carry_out(outcome: Outcome, workspace: Workspace, undone: str, work: Callable[[MaxRR], Receipt]) -> Receipt:
-    """Have a model do what it was asked for, and note what came of it."""
+def carry_out(
+    outcome: Outcome, workspace: Workspace, undone: str, plan: Plan, source: Mapping[str, str] | None = None
+) -> Receipt:  # fmt: skip
+    """Execute a plan, and note what came of it."""
     with outcome.work(workspace.folder, undone, request_done), show.progress():
-        receipt = work(workspace.model)
+        receipt = workspace.model.execute(plan, source=source, progress=show.report)
     outcome.unfinished = workspace.unfinished
     return receipt
 

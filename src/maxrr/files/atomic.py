@@ -160,7 +160,7 @@ def overwrite(path: str | Path) -> None:
 # Regular files only: a pipe may never answer, and a device may never end.
 
 
-FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_regular(path: str | Path) -> BinaryIO:

@@ -228,8 +228,7 @@ def settle_in() -> None:
     """Prepare a worker: it ends when its parent is killed, and ignores Ctrl-C except in `call`."""
     end_with_the_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def settle_in_with_one_thread() -> None:

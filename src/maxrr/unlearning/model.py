@@ -473,7 +473,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def kind_(self) -> RecordKind:
-        """What the records are like: for programs that read ids, classes or other records from users."""
+        """The shape, type, columns, classes and ids of the records, for programs that read other records from users."""
         with self._lock:
             return RecordKind._of(self._fitted)
 

@@ -427,7 +427,7 @@ Room = tuple[float, float] | None
 
 
 def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
-    """Return how far apart weights and bias may be by two certificates: of the model's head, and of the one made again."""
+    """Return how far apart weights and bias may be by two certificates of a head: the model's, and that of the replay."""
     if ours.decided and theirs.decided:
         return None
     if not 0.0 <= ours.weight_error * longest + ours.bias_error <= EXACT * ROUNDING:

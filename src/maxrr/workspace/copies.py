@@ -190,8 +190,8 @@ def plan_of_nothing(fitted: ModelState, reason: str) -> Plan:
 def newer_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whole: bool = True) -> NewerReceipts:
     """Read and check the receipts that a newer copy of this workspace has beyond those that are here.
 
-    `newer` is its folder, or its history. Where it need not be `whole`, they are taken as far as they can be read, and
-    its log is not asked how many there are.
+    `newer` is the copy's folder, or its history. If the copy need not be `whole`, receipts are read as far as possible,
+    and the copy's log is not asked how many there are.
     """
     signs = store.stored.files.keys
     own_key = [] if store.signing is None else [store.signing.public]

@@ -101,7 +101,7 @@ class Folder:
     def open(self) -> None:
         """Read and check what was committed last, and finish what a killed process may have left undone.
 
-        Who only reads finishes it where that can be done at once; until it is, what was forgotten may still be there.
+        A reader finishes it only if the lock is free. Until somebody does, forgotten bytes may still be on the disk.
         """
         if self.read_only:
             self.read_beside_others()

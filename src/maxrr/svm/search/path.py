@@ -217,7 +217,7 @@ class Path:
         self.set_out(first, last, off)
 
     def set_out(self, first: Floats, last: Floats, off: float) -> None:
-        """A leg from 0 to 1, on which all that makes this point a solution fades."""
+        """Begin a leg from 0 to 1, along which the corrections that make the present point a solution fade out."""
         self.time, self.first, self.last, self.rise, self.off = 0.0, first, last, last - first, off
         self.moving = np.flatnonzero(self.rise)
         self.left = -1  # the sample that has just left the margin, and does not come back at once

@@ -114,7 +114,7 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
 
 
 def begin(samples: Samples, trial: Trial) -> Proposal:
-    """The working set, where the trial is."""
+    """Begin a proposal on the working set around the trial."""
     working = choose_working_set(samples, trial)
     return Proposal(trial.w, trial.b, working, trial.alpha[working], trial.width, trial.spread)
 
