@@ -262,7 +262,7 @@ def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> 
     found.facts = {"answer": dict(said)}
     found.sentences = [
         f"Nothing of {whose} was in the model {statement.subjects[0].sha256[:12]}… on {said.get('time')}, and nothing "
-        "was forgotten there before."
+        "of it was forgotten there since the last fit."
     ]
     return found
 

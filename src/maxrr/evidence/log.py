@@ -188,13 +188,13 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
     Returns
     -------
     History
-        What the second is to the first. Where one has more entries and its tiles are there, it is proved that it begins
-        with those of the other, or that it does not.
+        What the second is to the first. Where one has more entries and these are at hand, it is proved that it begins with
+        those of the other, or that it does not.
 
     Raises
     ------
     EvidenceError
-        They are of two logs, or tiles do not give the root of their checkpoint.
+        They are of two logs, or entries do not give the root of their checkpoint.
     """
     old, new = (each.checkpoint if isinstance(each, Log) else each for each in (kept, shown))
     if old.origin != new.origin:
