@@ -400,6 +400,6 @@ class Evidence:
         return lira(*map(np.array, signals))
 
 
-def counted(attack: str, scores: Floats) -> Floats:
+def values_to_rank(attack: str, scores: Floats) -> Floats:
     """Return the scores to rank; for the paper's attack its verdicts, 1 for a member."""
     return np.asarray(scores > 0.0, dtype=np.float64) if attack == "threshold" else scores

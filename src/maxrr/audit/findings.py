@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.audit.attacks import Floats, auc, balanced_accuracy, counted, interval, roc, tpr_at
+from maxrr.audit.attacks import Floats, auc, balanced_accuracy, interval, roc, tpr_at, values_to_rank
 from maxrr.files import from_plain, parse_json, to_plain
 from maxrr.files.strict_json import body_of
 from maxrr.plain_text import Shown
@@ -45,11 +45,11 @@ def oddness(scores: Floats) -> Floats:
     >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
     0
     """
-    mean, records = apart(scores)
+    mean, records = deviations(scores)
     return np.asarray(np.maximum(mean, OTHER * np.maximum(-mean, records)))
 
 
-def apart(scores: Floats) -> tuple[Floats, Floats]:
+def deviations(scores: Floats) -> tuple[Floats, Floats]:
     """Return how many standard deviations each model is above the others, in its mean score and record by record.
 
     A record counts by how widely it is scattered: LiRA scatters most where models that remember are easiest to tell.
@@ -440,7 +440,7 @@ class AttackResult:
     @classmethod
     def of(cls, attack: str, scores: Floats) -> "AttackResult":
         """What an attack makes of one model, whose scores are in row 0."""
-        ranked = counted(attack, scores)
+        ranked = values_to_rank(attack, scores)
         return cls(float(ranked[0].mean()), rank_of_first(ranked).p, Curve.of(scores) if scores.shape[1] > 1 else None)
 
 

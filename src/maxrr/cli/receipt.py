@@ -47,7 +47,7 @@ def present(
     if out is not None:
         outputs.check(out, "a receipt", lambda file: bool(read(file)))
     file = place if receipt is None else Path(receipt)
-    handed = kept(place, receipt) if receipt is not None and receipt.isdecimal() else read(file)
+    handed = receipt_in_folder(place, receipt) if receipt is not None and receipt.isdecimal() else read(file)
     if out is not None:
         from maxrr.files import write_atomically
 
@@ -64,7 +64,7 @@ def present(
     show.facts([*said.states, *signed])
 
 
-def kept(workspace: Path, number: str) -> HandedReceipt:
+def receipt_in_folder(workspace: Path, number: str) -> HandedReceipt:
     """Return a receipt of a workspace, without making the model."""
     from maxrr.workspace import overview
 

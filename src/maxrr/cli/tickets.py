@@ -64,7 +64,7 @@ def answer(
                     requests.confirm(plan, "Answer these tickets for good?", yes=yes)
                     until_told.enter_context(show.progress())
             ending.unfinished = found.unfinished
-        told = [came_to(result, ticket, results) for result, ticket in asked]
+        told = [note_outcome(result, ticket, results) for result, ticket in asked]
         write(results, told)
         tell(told, results, json=json)
     if any(result.outcome == "refused" for result in told):
@@ -120,7 +120,7 @@ def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Tic
 # Telling
 
 
-def came_to(result: Result, ticket: Ticket | None, results: Path) -> Result:
+def note_outcome(result: Result, ticket: Ticket | None, results: Path) -> Result:
     """Note what became of a ticket, and write the answer for a person of whom nothing is here."""
     from maxrr.files import write_atomically
 

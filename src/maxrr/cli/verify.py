@@ -273,7 +273,7 @@ def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> 
 def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
     """Check a log, with the receipts of its workspace, and that it begins with all entries of an older one."""
     from maxrr.evidence import Check, Log, check_log, compare_logs
-    from maxrr.evidence.log import History
+    from maxrr.evidence.log import LogRelation
     from maxrr.workspace import check_receipt_log
 
     found, folder = Found(), None if place.is_file() else log_in(place)
@@ -308,14 +308,14 @@ def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Fo
             return found
         size = (old.checkpoint if isinstance(old, Log) else old).size
         wrong = {
-            History.same: "", History.extends: "",
-            History.older: f"older: it had {count(size, 'entry', 'entries')}, and has {facts['entries']:,}. An old "
+            LogRelation.same: "", LogRelation.extends: "",
+            LogRelation.older: f"older: it had {count(size, 'entry', 'entries')}, and has {facts['entries']:,}. An old "
             "copy was restored, or entries were taken out",
-            History.forked: "split view: two histories are signed. Keep both: together they prove it",
-            History.unknown: f"{place} is only a checkpoint: bring the files of its log",
+            LogRelation.forked: "split view: two histories are signed. Keep both: together they prove it",
+            LogRelation.unknown: f"{place} is only a checkpoint: bring the files of its log",
         }[outcome]  # fmt: skip
         found.facts = facts | {"outcome": outcome}
-        found.checks.append(Check("history", claim, None if outcome is History.unknown else not wrong, wrong))
+        found.checks.append(Check("history", claim, None if outcome is LogRelation.unknown else not wrong, wrong))
     return found
 
 

@@ -30,7 +30,7 @@ from maxrr.nets.architecture import architecture
 from maxrr.nets.inputs import as_array, device_on
 from maxrr.nets.public_weights import GivenStart
 from maxrr.nets.runs import Task
-from maxrr.nets.seeding import Network, begin, checked, stream
+from maxrr.nets.seeding import Network, begin, checked_seed, stream
 from maxrr.nets.training import groups_for, run_all
 from maxrr.nets.training_function import Training
 from maxrr.parallel import Processes
@@ -301,7 +301,7 @@ def rank(
     """
     C, chosen = penalty(C), engine_from(engine)
     place = device_on(chosen, device)
-    wanted = [checked(seed) for seed in seeds]
+    wanted = [checked_seed(seed) for seed in seeds]
     if not wanted or len(set(wanted)) < len(wanted):
         raise ValueError("a ranking takes one seed or more, all different: the same one would give the same run again")
     check_classes(dataset)

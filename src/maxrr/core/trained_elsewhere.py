@@ -13,7 +13,7 @@ from maxrr.data.checks import check_identifiers, listed
 from maxrr.errors import DataError
 from maxrr.nets import split
 from maxrr.nets.networks import NoNetwork
-from maxrr.nets.seeding import Network, made
+from maxrr.nets.seeding import Network, network_from
 
 Ids = int | str | Sequence[int | str] | NDArray[Any]
 
@@ -138,7 +138,7 @@ def ids_among(named: Any, dataset: Dataset) -> NDArray[Any]:
 def looks_whole(network: Network, dataset: Dataset) -> bool:
     """Whether the last linear layer of a network has one output for each class."""
     try:
-        last = split(made(network))[1]
+        last = split(network_from(network))[1]
     except ValueError:  # without a linear layer, or nothing else
         return False
     return last.out_features == len(np.unique(dataset.labels))

@@ -14,7 +14,7 @@ from maxrr.errors import Contradiction, EvidenceError, WrongProof
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.envelopes import RECEIPT_TYPE, Envelope, Statement
 from maxrr.evidence.exact_text import Bytes32, Plain, canonical_json, read_as, read_json
-from maxrr.evidence.log import History, Log, compare_logs
+from maxrr.evidence.log import Log, LogRelation, compare_logs
 from maxrr.evidence.log_proofs import Inclusion, leaf_hash
 from maxrr.evidence.signing import PublicKey
 from maxrr.evidence.sparse_tree import Absence, Presence, key_of
@@ -486,8 +486,8 @@ def difference_to_log(dossier: Dossier, keys: Sequence[PublicKey], folder: str |
         history = compare_logs(kept, log)
     except EvidenceError as error:
         return str(error)
-    if history is History.older:
+    if history is LogRelation.older:
         return f"it is older: it has {count(log.checkpoint.size, 'entry', 'entries')}, and had {kept.size:,}"
-    if history is History.forked:
+    if history is LogRelation.forked:
         return f"it was rewritten: two histories of {dossier.origin} are signed. Keep both: together they prove it"
     return ""

@@ -151,7 +151,7 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
 # What two signed states of a log say about each other: whether one became the other.
 
 
-class History(StrEnum):
+class LogRelation(StrEnum):
     """How a state of a log that is shown now relates to one that somebody has kept.
 
     Attributes
@@ -175,7 +175,7 @@ class History(StrEnum):
     unknown = "not known"
 
 
-def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
+def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> LogRelation:
     """Compare two signed states of a log.
 
     Parameters
@@ -187,9 +187,9 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
 
     Returns
     -------
-    History
-        What the second is to the first. Where one has more entries and these are at hand, it is proved that it begins with
-        those of the other, or that it does not.
+    LogRelation
+        How the second relates to the first. If the longer one has its entries at hand, they prove whether it begins
+        with those of the other.
 
     Raises
     ------
@@ -200,14 +200,14 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
     if old.origin != new.origin:
         raise OtherLog(f"these are two logs: {old.origin!r} and {new.origin!r}")
     if old.size == new.size:
-        return History.same if old.root == new.root else History.forked
+        return LogRelation.same if old.root == new.root else LogRelation.forked
     grown = old.size < new.size
     less, longer = (old, shown) if grown else (new, kept)
     if not isinstance(longer, Log):
-        return History.unknown if grown else History.older
+        return LogRelation.unknown if grown else LogRelation.older
     if longer._read[1].root(0, less.size) != less.root:
-        return History.forked
-    return History.extends if grown else History.older
+        return LogRelation.forked
+    return LogRelation.extends if grown else LogRelation.older
 
 
 # Appending: first the entries, then the checkpoint that speaks of them, so that a kill harms nothing.

@@ -26,10 +26,10 @@ _one_at_a_time = threading.RLock()
 
 def stream(seed: int, *path: int) -> np.random.SeedSequence:
     """Return the numbers for one purpose below a seed."""
-    return np.random.SeedSequence(checked(seed), spawn_key=path)
+    return np.random.SeedSequence(checked_seed(seed), spawn_key=path)
 
 
-def checked(seed: int) -> int:
+def checked_seed(seed: int) -> int:
     """Check a seed, and return it as an int."""
     try:
         number = operator.index(seed)
@@ -78,7 +78,7 @@ def all_drawing(seed: int) -> Iterator[None]:
         np.random.set_state(theirs)  # noqa: NPY002
 
 
-def made(network: Network) -> nn.Module:
+def network_from(network: Network) -> nn.Module:
     """Return a network, made by its function if it is one."""
     return network if isinstance(network, nn.Module) else network()
 

@@ -22,7 +22,7 @@ from maxrr.data.fields import described, parts_of
 from maxrr.nets.inputs import Inputs, Records, as_array, as_tensor_of, call, chosen_device, device_on, each, records
 from maxrr.nets.recipe import Recipe, Run, batch_sizes, optimiser_of
 from maxrr.nets.runs import Tally, Task, hold, run_in_turn, run_side_by_side, run_together
-from maxrr.nets.seeding import DRAWS, Network, begin, checked, drawing
+from maxrr.nets.seeding import DRAWS, Network, begin, checked_seed, drawing
 from maxrr.nets.stacked import Stack
 from maxrr.nets.training_function import OwnTraining, Training, compared, small_part
 from maxrr.parallel.engine import Engine, cores
@@ -166,7 +166,7 @@ def train_many(
     ValueError
         As in `train`; or a seed is given twice.
     """
-    wanted = [checked(seed) for seed in seeds]
+    wanted = [checked_seed(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a seed is asked for twice: it would give the same run again")
     chosen = engine_from(engine)

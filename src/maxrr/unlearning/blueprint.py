@@ -148,7 +148,7 @@ class Blueprint:
         core = records.select(np.intersect1d(choice.ids, records.ids))
         if self.sharding.count == 1:
             run = train(
-                self.network_for(len(np.unique(core.labels))), numbered(core), self.seed, recipe=self.recipe,
+                self.network_for(len(np.unique(core.labels))), relabel(core), self.seed, recipe=self.recipe,
                 device=self.device, threads=self.threads, progress=progress,
             )  # fmt: skip
             return {0: split(run.network)[0]}
@@ -162,7 +162,7 @@ class Blueprint:
                 mine = np.isin(shard, numbers)
                 rows = {seed: np.flatnonzero(shard[mine] == each) for seed, each in zip(seeds, numbers, strict=True)}
                 runs = train_apart(
-                    self.network_for(len(classes)), numbered(core.select(core.ids[mine])), rows,
+                    self.network_for(len(classes)), relabel(core.select(core.ids[mine])), rows,
                     self.recipe, device=self.device, threads=self.threads, progress=progress, tell=tell,
                     engine=engine if len(numbers) > 1 else None,
                 )  # fmt: skip
@@ -194,7 +194,7 @@ class Blueprint:
         extractor.load_state_dict(weights)
         return extractor
 
-    def kept(
+    def rebuilt(
         self, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> tuple[nn.Module, Fingerprint]:  # fmt: skip
         """Make an extractor again from its weights, and return it with its fingerprint if it computes the same."""
@@ -209,7 +209,7 @@ class Blueprint:
         if self.sharding.count > 1 and classes < 2:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)
             return
-        runs = train_many(self.network_for(classes), numbered(core), seeds, recipe=self.recipe, device=device)
+        runs = train_many(self.network_for(classes), relabel(core), seeds, recipe=self.recipe, device=device)
         with closing(runs):
             for run in runs:
                 yield split(run.network)[0]
@@ -238,7 +238,7 @@ class Blueprint:
         place, seed = chosen_device(self.device), self.sharding.seed(self.seed, 0)
         if self.frozen or (isinstance(self.recipe, Recipe) and place.type == "cpu"):
             return self
-        core = numbered(records.select(choice.ids))
+        core = relabel(records.select(choice.ids))
         network = self.network_for(len(core.class_names))
         if isinstance(self.recipe, Recipe):
             return replace(self, run_twice=seen_twice(network, core, seed, self.recipe, place, self.threads))
@@ -308,7 +308,7 @@ def extractor_tensors(extractor: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().cpu().contiguous().clone() for name, value in state.items()}
 
 
-def numbered(core: Dataset) -> Dataset:
+def relabel(core: Dataset) -> Dataset:
     """Number the classes of core records as the extractor is trained on them: in order, from 0, without gaps."""
     classes = np.unique(core.labels)
     names = tuple(core.class_names[label] for label in classes.tolist())

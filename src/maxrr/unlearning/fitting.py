@@ -27,7 +27,7 @@ from maxrr.nets.networks import NoNetwork
 from maxrr.nets.probe import check_comes_back, probed
 from maxrr.nets.public_weights import SEED, GivenStart, GivenWeights, check_start
 from maxrr.nets.recipe import Environment
-from maxrr.nets.seeding import begin, checked, made
+from maxrr.nets.seeding import begin, checked_seed, network_from
 from maxrr.nets.training import warm_up
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.ray_cluster import working_on
@@ -38,7 +38,7 @@ from maxrr.unlearning.blueprint import Blueprint, warn_of_flat_heads
 from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.facts import Durations
 from maxrr.unlearning.records import HeldRecords, shuffled
-from maxrr.unlearning.requests import copies_in, let_in
+from maxrr.unlearning.requests import copies_in, note_copies
 from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.tombstones import Tombstones
 
@@ -54,7 +54,7 @@ SOFTMAX = (
 
 def check_parameters(model: "MaxRR") -> Training:
     """Return the recipe of a model, and refuse parameters that would be found wrong only after long work."""
-    penalty(model.C), class_weights(model.class_weight), checked(model.seed), chosen_device(model.device)
+    penalty(model.C), class_weights(model.class_weight), checked_seed(model.seed), chosen_device(model.device)
     if not callable(getattr(model.core, "choose", None)):
         raise DataError(
             f"core says which records are core, as HashCore(0.3, key=…) does; it is {model.core!r:.80}. No file "
@@ -103,7 +103,7 @@ def fit(
     key = secrets.token_bytes(32) if before is None else before.key
     secret = secrets.token_bytes(32) if before is None else before.secret
     copies = 0 if before is None else copies_in(before, dataset, allow_copies)
-    overrides = let_in(copies, allow_copies)
+    overrides = note_copies(copies, allow_copies)
     aside = set_aside_of(key, test) if test else None
     if isinstance(model.network, NoNetwork):
         check_embeddings(dataset)
@@ -126,7 +126,7 @@ def fit(
     blueprint.check_weights(dataset)
     if not frozen and not trained_before and would_lose_weights(network):
         warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
-    if not frozen and isinstance(recipe, Recipe) and ends_in_softmax(made(network), dataset):
+    if not frozen and isinstance(recipe, Recipe) and ends_in_softmax(network_from(network), dataset):
         warnings.warn(SOFTMAX, stacklevel=3)
     with torch.inference_mode(False), working_on(model.engine) as engine:  # gradients are recorded
         choosing = core or model.core
@@ -145,10 +145,10 @@ def fit(
             warm_up(model.device)
         clock = [time.perf_counter()]
         if adopted:
-            extractor = split(made(network))[0]
+            extractor = split(network_from(network))[0]
         else:
             extractor = blueprint.train_extractor(records, choice, progress, tell=True, engine=engine)
-        extractor, fingerprint = blueprint.kept(extractor, dataset.shape, dataset.inputs.dtype)
+        extractor, fingerprint = blueprint.rebuilt(extractor, dataset.shape, dataset.inputs.dtype)
         clock.append(time.perf_counter())
         if frozen and before is not None and before.in_extractor and same_weights(extractor, before.extractor):
             raise DataError(

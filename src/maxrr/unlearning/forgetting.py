@@ -28,8 +28,8 @@ from maxrr.unlearning.commitment import weights_by_hmac
 from maxrr.unlearning.facts import Override
 from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import Plan, answered_together, make_plan
-from maxrr.unlearning.receipts import Receipt, claim_of, lasting
-from maxrr.unlearning.requests import Request, Technique, let_in, request_to_forget
+from maxrr.unlearning.receipts import Receipt, claim_of, lasting_details
+from maxrr.unlearning.requests import Request, Technique, note_copies, request_to_forget
 from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, ModelState, reuse
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, id_hmac, subject_hmac, tombstones_of
 
@@ -136,7 +136,7 @@ def execute(
     """
     if plan.refusal:
         raise plan._refused()
-    overrides = let_in(plan.request.copies, plan.request.allow_copies)
+    overrides = note_copies(plan.request.copies, plan.request.allow_copies)
     members = [Member.of(plan, before)]
     (receipt,) = execute_together(before, plan, members, commit, progress, engine, source, overrides)
     return receipt
@@ -215,7 +215,7 @@ def make_receipt(
         number=number, previous=previous, guarantee=plan.guarantee.value, reason=plan.reason,
         bytes_claim=claim_of(plan.guarantee.value, heads, recipe), form=FORM,
         unconditional=exact and not conditions, conditions=conditions,
-        core_depended_on=before.choice.depended_on, core_details=lasting(before.choice.details),
+        core_depended_on=before.choice.depended_on, core_details=lasting_details(before.choice.details),
         core_policy=request.policy, requested=plan.requested, core=plan.core,
         influential=plan.influential, free=plan.free, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,

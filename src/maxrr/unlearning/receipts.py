@@ -112,7 +112,7 @@ def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[s
     return f"within {rounded_up(max(head.error for head in heads))}"
 
 
-def lasting(details: Mapping[str, Any]) -> dict[str, Any]:
+def lasting_details(details: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a core was chosen, without counts and measures, which depend on records that were there then."""
     return {name: details[name] for name in ("kind", "fraction", "by", "runs", "shards") if name in details}
 

@@ -42,7 +42,7 @@ from maxrr.unlearning.commitment import ExtractorHash, class_hmac, keyed_hash, w
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.consistency import contradictions, not_among
 from maxrr.unlearning.model import MaxRR
-from maxrr.unlearning.receipts import HeadCertificate, Receipt, is_exact, lasting, rounded_up
+from maxrr.unlearning.receipts import HeadCertificate, Receipt, is_exact, lasting_details, rounded_up
 from maxrr.unlearning.tombstones import id_hmac, subject_hmac
 
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
@@ -268,7 +268,7 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
         yield "the core is not the one that its rule gives"
     if not np.isin(waiting, bundle.blueprint.core_by_rule(dataset.ids, dataset.subjects)).all():
         yield "records wait for the core that its rule does not make core"
-    said = Words(bundle.choice.depended_on, lasting(bundle.choice.details))
+    said = Words(bundle.choice.depended_on, lasting_details(bundle.choice.details))
     if said != (words_of(bundle.blueprint.core, bundle.blueprint.network) or said):
         yield "what choosing the core depended on is not as its rule has it"
 
@@ -313,7 +313,7 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         "weighted_records": None if dataset.weights is None else True,
         "environment": asdict(blueprint.environment),
         "core_depended_on": choice.depended_on,
-        "core_details": lasting(choice.details),
+        "core_details": lasting_details(choice.details),
         "core_left_in_extractor": len(bundle.facts.in_extractor),
         "conditions": found,
         "unconditional": exact and not found,
@@ -341,7 +341,7 @@ def false_of_people(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Itera
         yield f"of {held} of the people of whom it says that no record is left, records are there"
 
 
-def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
+def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "FreshResult":
     """Train in a fresh process, which gets nothing of the model but what cannot be trained again."""
     blueprint = bundle.blueprint
     network = as_given(blueprint.network)
@@ -374,7 +374,7 @@ def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class FreshResult:
     """The results of the fresh process."""
 
     weights: dict[str, NDArray[Any]]  # of the heads, and of the extractor if that was trained again
@@ -388,7 +388,7 @@ class Made:
 def rebuild(
     blueprint: Blueprint, choice: Choice, dataset: Dataset, extractor: nn.Module | None,
     stored: NDArray[np.float64] | None,
-) -> Made:  # fmt: skip
+) -> FreshResult:  # fmt: skip
     """Train extractor and heads from the records; only the heads, if an extractor is given. Runs in the fresh process.
 
     With stored features they are fitted on those.
@@ -407,8 +407,8 @@ def rebuild(
     longest = float(np.max(lengths(used)))
     said = blueprint.frozen or blueprint.start is not None
     given = {} if said else given_weights(blueprint.network)
-    fingerprint = blueprint.kept(trained, dataset.shape, dataset.inputs.dtype)[1]
-    return Made(found, heads.certificate_, longest, apart, fingerprint, given)
+    fingerprint = blueprint.rebuilt(trained, dataset.shape, dataset.inputs.dtype)[1]
+    return FreshResult(found, heads.certificate_, longest, apart, fingerprint, given)
 
 
 def arrays(weights: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
@@ -427,7 +427,7 @@ Room = tuple[float, float] | None
 
 
 def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
-    """Return how far apart weights and bias may be by two certificates of a head: the model's, and that of the replay."""
+    """Return how far apart weights and bias of a head may be, by the certificates of model and replay."""
     if ours.decided and theirs.decided:
         return None
     if not 0.0 <= ours.weight_error * longest + ours.bias_error <= EXACT * ROUNDING:

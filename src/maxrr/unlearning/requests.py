@@ -258,7 +258,7 @@ def copies_in(before: ModelState, dataset: Dataset, reason: str | None) -> int:
     return copies
 
 
-def let_in(copies: int, reason: str | None) -> tuple[Override, ...]:
+def note_copies(copies: int, reason: str | None) -> tuple[Override, ...]:
     """Note the decision to let copies in, and warn at the line that called the model."""
     if not copies:
         return ()

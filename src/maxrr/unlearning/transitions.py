@@ -110,7 +110,7 @@ def with_extractor(then: ModelState, progress: Progress | None, engine: EngineLi
     core = blueprint.core_ids(retained.ids, retained.subjects, then.choice.ids, then.waiting)
     choice = replace(then.choice, ids=core)
     extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress, engine)
-    extractor, fingerprint = blueprint.kept(extractor, retained.shape, retained.inputs.dtype)
+    extractor, fingerprint = blueprint.rebuilt(extractor, retained.shape, retained.inputs.dtype)
     untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
     return replace(
         then, extractor=extractor, fingerprint=fingerprint, choice=choice, in_extractor=frozenset(), stale=frozenset(),
@@ -131,7 +131,7 @@ def by_technique(now: ModelState, then: ModelState, request: Request) -> ModelSt
             "core_policy returned an extractor with other layers: return the one that it was given, with other "
             "weights. Nothing was changed"
         )
-    extractor, fingerprint = now.blueprint.kept(extractor, core.shape, core.inputs.dtype)
+    extractor, fingerprint = now.blueprint.rebuilt(extractor, core.shape, core.inputs.dtype)
     return replace(then, extractor=extractor, fingerprint=fingerprint, technique=True)
 
 

@@ -120,7 +120,7 @@ class Batch:
             group = make_group(self._fitted, [each._asked for each in fresh], self._core_policy)
             plans = (member.plan for member in group.members)
             expected = {
-                each: came_to(self._fitted, each._asked, next(plans) if refused is None else refused)
+                each: outcome_of(self._fitted, each._asked, next(plans) if refused is None else refused)
                 for each, refused in zip(fresh, group.refusals, strict=True)
             }
             return group.plan, [expected.get(each, ALREADY_DONE) for each in self._tickets]
@@ -132,7 +132,7 @@ class Batch:
             fresh, former = self._sort()
             answers = model._unlearn_together([each._asked for each in fresh], self._core_policy, progress)
             for each, answer in zip(fresh, answers, strict=True):
-                each._answered, each.outcome = answer, came_to(self._fitted, each._asked, answer)
+                each._answered, each.outcome = answer, outcome_of(self._fitted, each._asked, answer)
             for each, before in former.items():
                 if isinstance(before, Ticket):
                     each._answered, outcome = before._answered, before.outcome
@@ -208,7 +208,7 @@ def hmacs_on(receipt: Receipt) -> set[str]:
     return {*receipt.tombstones, *receipt.earlier_tombstones, *(receipt.subject_tombstones or ())}
 
 
-def came_to(fitted: ModelState, asked: NamedRecords, answer: Receipt | Plan | Refused) -> str:
+def outcome_of(fitted: ModelState, asked: NamedRecords, answer: Receipt | Plan | Refused) -> str:
     """Name the outcome of a request, from its receipt, its plan or its refusal."""
     if not isinstance(answer, Refused):
         return ALREADY_DONE if answer.requested == answer.already_forgotten else DONE

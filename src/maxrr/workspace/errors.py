@@ -29,11 +29,11 @@ def unfamiliar(path: Path, what: str, known: str) -> WorkspaceError:
 
 def content_of(path: Path) -> bytes:
     """Read one of a workspace's files."""
-    with opened(path) as file:
+    with open_file(path) as file:
         return file.read()
 
 
-def opened(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
     """Open one of a workspace's files for reading. A link, a folder or a pipe in its place is damage."""
     try:
         if path.is_symlink():

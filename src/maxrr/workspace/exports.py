@@ -47,7 +47,7 @@ def sealing_key(key: bytes) -> bytes:
     return hmac.digest(key, b"maxrr notes of exports", "sha256")
 
 
-def unsealed(key: bytes, notes: Iterable[str]) -> list[Note]:
+def unseal_notes(key: bytes, notes: Iterable[str]) -> list[Note]:
     """Read the sealed notes of a history."""
     return [from_plain(Note, unseal(sealing_key(key), bytes.fromhex(note))) for note in notes]
 
@@ -100,7 +100,7 @@ def place_of(path: str) -> str:
     return os.path.realpath(path) if name == ".." else os.path.join(os.path.realpath(folder), name)
 
 
-def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:
+def describe_exports(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:
     """Describe exports: which are out of date beside the state `now`, and which know records that are gone."""
     last = last_erasure(receipts)
     latest = {(note.kind, os.path.normpath(note.path)): note.id for note in notes}

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from maxrr.files import write_atomically
 from maxrr.files.atomic import writable, write_at
-from maxrr.workspace.errors import content_of, damaged, opened, unfamiliar
+from maxrr.workspace.errors import content_of, damaged, open_file, unfamiliar
 
 NAME = b"maxrr history "
 FIRST_LINE = re.compile(NAME + rb"1 ([0-9a-f]{16})(?: backup ([0-9]{1,18}) ([0-9T:+-]{1,40}))?\n")
@@ -51,7 +51,7 @@ class FirstLine(NamedTuple):
     @classmethod
     def of(cls, path: Path) -> "FirstLine":
         """Read the first line, and refuse a file that is no history, or one of another version."""
-        with opened(path) as file:
+        with open_file(path) as file:
             line = file.readline(LONGEST_LINE)
         if found := FIRST_LINE.fullmatch(line):
             token, state, made = found.groups(b"")
@@ -306,7 +306,7 @@ class History:
         """Read some bytes of the history."""
         if self.keep:
             return self.content[start:stop]
-        with opened(self.path) as file:
+        with open_file(self.path) as file:
             file.seek(start)
             return file.read(stop - start)
 

@@ -13,7 +13,7 @@ from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_o
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import states
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.exports import Export, judged, state_under, unsealed
+from maxrr.workspace.exports import Export, describe_exports, state_under, unseal_notes
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import HEADS, history_of
 from maxrr.workspace.rows import ALIVE, CORE
@@ -155,8 +155,8 @@ def exports_of(files: Folder) -> list[Export]:
     """Describe the exports that the history notes."""
     key, stored = files.stored.rows.key, files.stored
     now = state_under(key, files.facts.model_hash, stored.last.commitment)
-    return judged(
-        unsealed(key, stored.exports), now, [each.receipt for each in handed_in(files)] if stored.exports else ()
+    return describe_exports(
+        unseal_notes(key, stored.exports), now, [each.receipt for each in handed_in(files)] if stored.exports else ()
     )
 
 
