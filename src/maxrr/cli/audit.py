@@ -112,7 +112,7 @@ def audit(
 
 
 def forgotten_records(workspace: Workspace, receipt: Receipt, training: Dataset, given: str | None) -> Dataset:
-    """The records on a receipt, by their tombstones: from the place given, or from a source that still has them."""
+    """Find the records on a receipt by their tombstones: in the place given, or in a source that still has them."""
     records = workspace.model.kind_.with_classes(training if given is None else everything_in(workspace, given))
     named = workspace.model.on_receipt(receipt, records.ids.tolist())
     if named.replaced.any():

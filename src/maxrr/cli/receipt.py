@@ -75,7 +75,7 @@ def receipt_in_folder(workspace: Path, number: str) -> HandedReceipt:
 
 
 def read(path: Path) -> HandedReceipt:
-    """A receipt from a file: an envelope, or the text of one that is not signed."""
+    """Read a receipt from a file: an envelope, or the text of an unsigned one."""
     from maxrr.files import read_regular
     from maxrr.unlearning.statements import HandedReceipt
 

@@ -29,14 +29,14 @@ def named(source: object) -> Iterator[None]:
         raise type(error)(f"{source}: {error}") from None
 
 
-def some(values: NDArray[Any], most: int = 5) -> str:
-    """The first few of `values` for a message.
+def some(values: NDArray[Any]) -> str:
+    """Write the first five of some values for a message.
 
-    >>> some(np.arange(7), most=3)
-    '0, 1, 2 and 4 more'
+    >>> some(np.arange(7))
+    '0, 1, 2, 3, 4 and 2 more'
     """
-    shown = ", ".join(repr(value) for value in values[:most].tolist())
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+    shown = ", ".join(repr(value) for value in values[:5].tolist())
+    return shown if len(values) <= 5 else f"{shown} and {len(values) - 5} more"
 
 
 def blocks(inputs: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

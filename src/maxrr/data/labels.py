@@ -210,7 +210,7 @@ def class_name(text: str) -> str:
     return TRUTHS[text][1] if text in TRUTHS else text_of(text)
 
 
-def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
+def as_classes(given: ArrayLike) -> NDArray[Any]:
     """Convert a caller's classes to int64, booleans or strings.
 
     Whole numbers written as floats are integers, as long as floats of that type tell them from their neighbours: up to
@@ -226,7 +226,7 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
         kinds = {type(item) for item in array}
         numbers = all(issubclass(kind, (int, float, np.number)) and not issubclass(kind, bool) for kind in kinds)
         flags = all(issubclass(kind, (bool, np.bool_)) for kind in kinds)
-        array = np.asarray(array) if kinds and (numbers or flags) else check_identifiers(list(array), what)
+        array = np.asarray(array) if kinds and (numbers or flags) else check_identifiers(list(array), "labels")
     if array.dtype.kind == "b" and array.ndim == 1:
         return array
     if array.dtype.kind == "f" and array.ndim == 1 and array.size:
@@ -234,11 +234,11 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
         wrong = ~np.isfinite(array) | (array != np.trunc(array)) | (np.abs(array) >= exact)
         if wrong.any():
             raise DataError(
-                f"{what} must be integers, booleans or strings, and row {wrong.argmax()} has {array[wrong][0]}: "
+                f"labels must be integers, booleans or strings, and row {wrong.argmax()} has {array[wrong][0]}: "
                 "name the classes, and leave out records whose class is not known"
             )
         return array.astype(np.int64)
-    return check_identifiers(array, what)
+    return check_identifiers(array, "labels")
 
 
 def index_labels(

@@ -49,7 +49,7 @@ def given_weights(network: Network) -> dict[str, str]:
 
 
 def tensors(network: nn.Module) -> dict[str, Tensor]:
-    """All weights and buffers, also those that are not stored with the network."""
+    """Return all weights and buffers, also those that are not stored with the network."""
     return {**dict(network.named_parameters()), **dict(network.named_buffers())}
 
 

@@ -67,7 +67,7 @@ def like(values: NDArray[Any], reference: AnyArray) -> AnyArray:
 
 
 def is_narrow(X: AnyArray) -> bool:
-    """Whether these are samples in float16 or float32, whose numbers become float64 as they are read, in blocks."""
+    """Whether samples are in float16 or float32, and are converted to float64 block by block as they are read."""
     return str(X.dtype).rpartition(".")[2] != "float64"
 
 

@@ -207,7 +207,7 @@ def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
 def changes_of(
     samples: Samples, solution: Solution, leaving: Ints, arriving: Ints
 ) -> dict[int, tuple[Head, Change]]:  # fmt: skip
-    """For each class whose head is known: the head, and which of these samples shape it or may do so."""
+    """Find for each solved head which leaving and arriving samples shape it or may do so."""
     known, caps = {head.positive: head for head in solution.heads}, samples.caps_at(leaving)
     found = {}
     if len(arriving):
@@ -253,7 +253,7 @@ def margins_at(samples: Samples, heads: list[Head]) -> list[Floats]:
 
 
 def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change]]) -> list[Band]:
-    """Bands for heads that were solved for almost these samples.
+    """Make bands for heads that were solved for almost these samples.
 
     A head that was read from a file has no screen, and all samples are looked at when it is solved. The same goes for
     one that has lost most of those that its screen knew.
@@ -272,7 +272,7 @@ def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change]]) -> list
 
 
 def resume(samples: Samples, heads: list[Head]) -> list[Trial]:
-    """Trials that start at heads solved for other samples, many of which are the same."""
+    """Start trials at heads that were solved for other samples, many of which are the same."""
     return [
         resume_head(samples, head, margins) for head, margins in zip(heads, margins_at(samples, heads), strict=True)
     ]

@@ -144,21 +144,21 @@ def spread(
 
 
 def groups(runs: Iterable[tuple[AnyArray, Bools | None]]) -> Iterator[tuple[list[AnyArray], Bools | None]]:
-    """Runs that are begun together: alike, and on a device."""
+    """Group runs that can be begun together: on one device, with the same samples."""
     for _, alike in groupby(runs, key=lambda run: (id(run[1]), tuple(run[0].shape), getattr(run[0], "device", None))):
         for X, mask in alike:
             yield [X, *(X for X, _ in islice(alike, together(X) - 1))], mask
 
 
 def together(X: AnyArray) -> int:
-    """How many such runs a graphics processor begins together, where several take hardly longer than one; or one."""
+    """Return how many such runs a GPU begins together; one where that gains nothing."""
     return min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) or 1 if on_accelerator(X) else 1
 
 
 def begin_runs(
     group: list[AnyArray], mask: Bools | None, blank: Samples
 ) -> Iterator[tuple[AnyArray, Guess | None]]:  # fmt: skip
-    """What a worker gets of each run: its features in main memory, and where its heads are, as a device finds them."""
+    """Prepare what a worker gets of each run: features in main memory, and a guess of its heads from the device."""
     some = masked(blank, mask)
     if not on_accelerator(group[0]) or len(some.present) < 2:
         yield from ((to_numpy(X), None) for X in group)

@@ -102,7 +102,7 @@ def features(X: AnyArray, estimator: object) -> AnyArray:
 
 
 def floats_in(X: AnyArray) -> AnyArray:
-    """A dense tensor as a matrix of floats: on a device as it is, otherwise as float64 of NumPy."""
+    """Convert a dense tensor to a matrix of floats: on its device, or as a NumPy array."""
     if str(X.layout) != "torch.strided":
         raise ValueError(f"sparse tensors are not supported: {DENSE.format('X.to_dense()')}")
     if X.is_complex():

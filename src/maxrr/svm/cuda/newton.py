@@ -45,7 +45,7 @@ class Rows:
 
     @cached_property
     def columns(self) -> Tensor:
-        """The samples the other way round: (runs, blocks, D, BLOCK)."""
+        """The samples transposed, in blocks: (runs, blocks, D, BLOCK)."""
         return self.X.mT.contiguous()
 
     @cached_property
