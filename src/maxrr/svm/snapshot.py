@@ -16,7 +16,7 @@ from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 
 @dataclass(frozen=True)
 class HeadState:
-    """One head as plain values: its class, weights, the rows that shape it with their multipliers, and the certificate."""
+    """One head as plain values: class, weights, the rows that shape it with their multipliers, and certificate."""
 
     label: Any
     w: Floats
