@@ -21,7 +21,7 @@ from maxrr.data import Dataset
 from maxrr.errors import NetworkMissing, OtherRecords, OtherWeights, TrainingMissing, UnknownRecords, UnreadableFile
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
 from maxrr.files.strict_json import Digest, PositiveFloat, body_of, json_text
-from maxrr.nets.naming import as_recorded
+from maxrr.nets.naming import NamedNetwork
 from maxrr.nets.public_weights import GivenStart
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
@@ -310,13 +310,11 @@ def read(
     contents: Contents, tensors: Mapping[str, Tensor], network: Network | None, train: TrainingFunction | None
 ) -> Bundle:  # fmt: skip
     """Make a bundle from the contents and the tensors of its file."""
-    facts, named = contents.facts, codec.network_named(contents.facts)
-    network = as_recorded(network, named)
-    if network is None and named is not None and named.our_own:
-        network = named
-        network()  # now, rather than in the middle of a replay
+    facts, network = contents.facts, codec.network_of(contents.facts, network)
     if network is None:
-        raise NetworkMissing(None if named is None else named.maker)
+        raise NetworkMissing(None if facts.network is None else facts.network.maker)
+    if isinstance(network, NamedNetwork) and network.our_own:
+        network()  # now, rather than in the middle of a replay
     if facts.function is not None and train is None:
         raise TrainingMissing(facts.function)
     blueprint = codec.blueprint_of(facts, contents.class_weight, contents.core_key, network, train)

@@ -15,7 +15,7 @@ from maxrr.core import Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCo
 from maxrr.core.choice import Choice
 from maxrr.data.fields import as_facts
 from maxrr.files import from_plain, to_plain
-from maxrr.nets.naming import NamedNetwork, name_of
+from maxrr.nets.naming import NamedNetwork, as_recorded, name_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.public_weights import GivenStart, GivenWeights
 from maxrr.nets.recipe import Environment
@@ -112,6 +112,13 @@ def core_key(core: Core | None) -> bytes | None:
 def network_named(facts: Facts) -> NamedNetwork | None:
     """Return the function that makes the network; None where no name is stored."""
     return None if facts.network is None else NamedNetwork(facts.network.maker, tuple(facts.network.arguments))
+
+
+def network_of(facts: Facts, given: Network | None) -> Network | None:
+    """Return the network that was given, or ours that the facts name; None where other code is needed."""
+    named = network_named(facts)
+    found = as_recorded(given, named)
+    return named if found is None and named is not None and named.our_own else found
 
 
 def core_of(facts: CoreFacts | None, key: bytes | None) -> Core | None:

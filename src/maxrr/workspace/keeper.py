@@ -12,13 +12,12 @@ from pathlib import Path
 from maxrr.data import Dataset
 from maxrr.errors import KeyMissing, ParametersChanged, ReadOnly, WorkspaceClosed, WorkspaceError
 from maxrr.nets import Recipe
-from maxrr.nets.naming import as_recorded
 from maxrr.nets.public_weights import SEED, as_given
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.codec import network_facts, network_named
+from maxrr.unlearning.codec import network_facts, network_of
 from maxrr.unlearning.facts import Sources
 from maxrr.unlearning.forgetting import NextState
 from maxrr.unlearning.receipts import Receipt
@@ -215,11 +214,7 @@ class FolderKeeper:
 
     def load(self) -> None:
         """Give the model the state that the store has read."""
-        named = network_named(self.store.facts)
-        network = as_recorded(self.network, named)
-        if named is not None and named.our_own and network is None:
-            network = named
-        self.set_state(self.store.load(network, self.train))
+        self.set_state(self.store.load(network_of(self.store.facts, self.network), self.train))
 
     def set_state(self, fitted: ModelState) -> None:
         """Give the model a state by one assignment, after the parameters that the state was fitted with."""
