@@ -174,7 +174,7 @@ def roc_chart(
     curves: Sequence[tuple[Trace, Sequence[float], Sequence[float]]], *,
     records: int, width: float, height: float, label: str, style: str,
 ) -> Markup:  # fmt: skip
-    """Curves of rates of false and of true positives, both rising, as steps: nothing is interpolated.
+    """Draw curves of false and true positive rates as steps: nothing is interpolated.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def roc_chart(
 
 
 def trace(axes: Axes, how: Trace, fpr: Sequence[float], tpr: Sequence[float], shift: float) -> Iterable[Markup]:
-    """One curve, with marks at places of its own: `shift` is how far into each decade."""
+    """Draw one curve, with marks at places of its own: `shift` says how far into each decade."""
     corners = [(axes.x(x), axes.y(y)) for x, y in zip(fpr, tpr, strict=True) if y >= axes.lowest_tpr]
     if not corners:
         return
@@ -214,7 +214,7 @@ def trace(axes: Axes, how: Trace, fpr: Sequence[float], tpr: Sequence[float], sh
 
 
 def grid(axes: Axes) -> Iterable[Markup]:
-    """A line for each power of ten, with its name, and what the axes are."""
+    """Draw a line for each power of ten, with its name, and the names of the axes."""
     for x, share in decades(LOWEST, axes.x):
         yield tag("line", x1=x, x2=x, y1=TOP, y2=axes.ground, class_="grid")
         anchor = "start" if x == LEFT else "end" if share == "100 %" else "middle"
@@ -233,7 +233,7 @@ def decades(lowest: float, place: Callable[[float], float]) -> Iterable[tuple[fl
 
 
 def trace_swatch(how: Trace) -> Markup:
-    """A piece of the curve, to stand beside its name."""
+    """Draw a piece of a curve, to stand beside its name."""
     line = tag("path", d="M0 6H36", class_="curve", stroke_dasharray=how.dashes or None)
     return tag(
         "svg", line, marks(how.shape, [(18.0, 6.0)], 8.0),
@@ -242,7 +242,7 @@ def trace_swatch(how: Trace) -> Markup:
 
 
 def chance_swatch() -> Markup:
-    """The same for the line on which an attack guesses."""
+    """Draw the line of guessing, to stand beside its name."""
     return tag(
         "svg", tag("path", d="M0 6H36", class_="chance"), class_="line-swatch", viewBox="0 0 36 12", aria_hidden="true"
     )

@@ -235,7 +235,7 @@ def changes_of(
 
 
 def side_bound(samples: Samples, head: Head, places: Ints) -> Floats:
-    """Margins further than this from 1 prove on which side these samples are."""
+    """Return the distance from 1 beyond which the margins of these samples prove their side."""
     known = head.certificate
     bound = margin_error(samples.lengths[places], head.w, head.b, known.weight_error, known.bias_error)
     return bound + 2.0 * TOUCHING

@@ -193,13 +193,13 @@ def departure(tree: Tree, change: Change, one: TreeRecord) -> Departure:
 
 
 def salts_of(secret: bytes, ids: NDArray[Any]) -> Digests:
-    """The salt of each record, (n, 32)."""
+    """Compute the salt of each record, (n, 32)."""
     found = b"".join(salt_of(secret, identifier_bytes(id_)) for id_ in ids.tolist())
     return np.frombuffer(found, dtype=np.uint8).reshape(-1, 32).copy()
 
 
 def tree_of(salts: Digests, ids: NDArray[Any], hashes: Digests) -> Tree:
-    """The tree over records, from their salts, ids and hashes. The secret is not needed."""
+    """Build the tree over records from their salts, ids and hashes; the secret is not needed."""
     names = map(identifier_bytes, ids.tolist())
     salt, record_hash = (map(bytes, digests) for digests in (salts, hashes))
     return Tree(

@@ -412,7 +412,7 @@ def rebuild(
 
 
 def arrays(weights: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
-    """The extractor's weights by name."""
+    """Return the extractor's weights as arrays, by name."""
     return {f"extractor {name}": as_array(value.detach().cpu()) for name, value in weights.items()}
 
 
