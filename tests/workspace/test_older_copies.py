@@ -11,7 +11,7 @@ import pytest
 
 from maxrr.errors import EvidenceError, OlderCopy, OtherLog
 from maxrr.evidence import Log, SigningKey, check_log, compare_logs
-from maxrr.evidence.log import History
+from maxrr.evidence.log import LogRelation
 from maxrr.serving import Revocations, export
 from maxrr.unlearning import Receipt, replay
 from maxrr.unlearning.consistency import contradictions
@@ -179,7 +179,7 @@ def test_an_accepted_loss_begins_another_log_that_names_the_lost_one(copies, rec
         compare_logs(lost, checkpoint)
     aside = folder / f"log-before-{loss.time}"
     assert contents(aside) == kept
-    assert compare_logs(Log.open(aside, origin_of(token), [key.public]), lost) is History.unknown
+    assert compare_logs(Log.open(aside, origin_of(token), [key.public]), lost) is LogRelation.unknown
     with Workspace.open(folder, read_only=True) as workspace:
         dossier = workspace.dossier(3, ids=[one])
     assert dossier["log"]["origin"] == checkpoint.origin
@@ -236,7 +236,7 @@ def test_a_second_restore_is_noticed_again_and_catches_up(copies, records, key, 
     if key is not None:
         logs = [check_receipt_log(each, [key.public]).checkpoint for each in (folder, restored)]
         assert [each.size for each in logs] == [3, 5]
-        assert compare_logs(logs[0], Log(restored / "log", logs[1])) is History.extends
+        assert compare_logs(logs[0], Log(restored / "log", logs[1])) is LogRelation.extends
 
 
 def test_the_same_backup_can_be_put_back_twice(copies, key, tmp_path):
