@@ -81,7 +81,7 @@ class Rows:
         return total.view(heads, dimension, dimension)
 
     def curvature_of_bands(self, weights: Tensor) -> Tensor:
-        """Σ weightᵢxᵢxᵢᵀ for every head where products are large: over the rows with a weight, or an even part of them."""
+        """Σ weightᵢxᵢxᵢᵀ for every head where products are large, over rows with a weight or an even part of them."""
         runs, dimension = len(self.X), self.X.shape[3]
         counts = (weights > 0.0).sum(1, keepdim=True)
         most = min(max(int(counts.max()), 1), MOST_BAND_ROWS, max(LARGEST_PRODUCT // dimension, 1))
