@@ -202,13 +202,13 @@ def rates(
         for name, models in audited.items():
             scores = [scores_of(evidence, attack, model) for model in models]
             curves = [roc(one[0], one[1:].ravel()) for one in scores]
-            facts[name] = counted([library.counted(attack, one) for one in scores]) | {
+            facts[name] = counted([library.values_to_rank(attack, one) for one in scores]) | {
                 "AUC": float(np.mean([auc(one[0], one[1:].ravel()) for one in scores])),
                 "TPR at 0.1 %": float(np.mean([tpr_at(curve, 0.001) for curve in curves])),
             }
         for name, models in (("power", evidence.remembering), ("at most", before)):
             scores = [scores_of(evidence, attack, model, number) for number, model in enumerate(models)]
-            facts[name] = counted([library.counted(attack, one) for one in scores])
+            facts[name] = counted([library.values_to_rank(attack, one) for one in scores])
         found["attacks"][attack] = facts
     return found
 

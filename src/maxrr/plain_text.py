@@ -13,14 +13,14 @@ STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 
 
 class Shown:
-    """What looks in a notebook as it does when printed."""
+    """A class whose objects look in a notebook as they do when printed."""
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
 
 def tame(text: str, steering: re.Pattern[str] = STEERING) -> str:
-    """The text with characters that steer a terminal written out.
+    """Write out characters that steer a terminal.
 
     >>> tame("red: \\x1b[31m"), tame("cats\\nand dogs"), tame("2 × 3 – ‘é’")
     ('red: \\\\x1b[31m', 'cats\\\\nand dogs', '2 × 3 – ‘é’')
@@ -29,7 +29,7 @@ def tame(text: str, steering: re.Pattern[str] = STEERING) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """A number of things.
+    """Write a number with the name of what is counted.
 
     >>> count(1, "record"), count(1420, "record"), count(2, "body", "bodies")
     ('1 record', '1,420 records', '2 bodies')
@@ -38,7 +38,7 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def first_few(names: Sequence[Any]) -> str:
-    """The first four of some names.
+    """Write the first four of some names.
 
     >>> first_few(("a", "b")), first_few(range(9))
     ("'a', 'b'", '0, 1, 2, 3, …')
@@ -47,7 +47,7 @@ def first_few(names: Sequence[Any]) -> str:
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:
-    """Each fact under its name, as lines of text.
+    """Write each fact under its name, as lines of text.
 
     >>> print(facts([("records", "12"), ("in", "ws")]))
     records  12
@@ -58,7 +58,7 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def percent(share: float, decimals: int = 0) -> str:
-    """A share of one.
+    """Write a share of one as a percentage.
 
     >>> percent(0.517), percent(0.95491, 1)
     ('52 %', '95.5 %')
@@ -67,7 +67,7 @@ def percent(share: float, decimals: int = 0) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Two digits of it, in a unit that suits.
+    """Write seconds with two digits, in a unit that suits.
 
     >>> duration(0.0), duration(0.00496), duration(0.0658), duration(1.612), duration(75.0), duration(7_530.0)
     ('under a millisecond', '5.0 ms', '66 ms', '1.6 s', '75 s', '2.1 h')
@@ -83,7 +83,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes as people read them.
+    """Write a number of bytes in a unit that suits.
 
     >>> size(950), size(1_234_567)
     ('950 bytes', '1.2 MB')

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from maxrr.audit import attacks as signals
-from maxrr.audit.attacks import ATTACKS, Labels, Signals, Threshold, View, counted, lira, rmia
+from maxrr.audit.attacks import ATTACKS, Labels, Signals, Threshold, View, lira, rmia, values_to_rank
 from maxrr.audit.auditing import judge, most_exposed
 from maxrr.audit.findings import ALL, ALPHA, FOUND, INDISTINGUISHABLE, AttackResult
 from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED
@@ -44,15 +44,15 @@ def test_a_row_for_each_model_and_a_column_for_each_record(attack):
     scores = known.scores(attack, audited(0.0))
     assert scores.shape == (8, 6)
     assert np.isfinite(scores).all()
-    assert counted(attack, scores).shape == (8, 6)
+    assert values_to_rank(attack, scores).shape == (8, 6)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_model_that_had_the_records_scores_higher(attack):
     """By every attack, than all that never had them; one that never had them does not."""
     known = evidence(sure=4.0)
-    knows = counted(attack, known.scores(attack, audited(4.0))).mean(axis=1)
-    never = counted(attack, known.scores(attack, audited(0.0))).mean(axis=1)
+    knows = values_to_rank(attack, known.scores(attack, audited(4.0))).mean(axis=1)
+    never = values_to_rank(attack, known.scores(attack, audited(0.0))).mean(axis=1)
     assert knows[0] >= knows[1:].max()
     assert knows[0] > np.median(knows[1:])
     assert never[0] <= never[1:].max()
@@ -140,7 +140,7 @@ def test_the_threshold_is_the_models_own():
     claimed = signals.cross_entropy(view.forgotten, LABELS.forgotten) < attack.threshold
     scores = known.scores("threshold", Signals.of(view, LABELS))
     assert (scores[0] > 0.0).tolist() == claimed.tolist()
-    assert counted("threshold", scores)[0].tolist() == claimed.tolist()
+    assert values_to_rank("threshold", scores)[0].tolist() == claimed.tolist()
 
 
 def test_a_threshold_that_calls_everybody_a_member_is_a_number():

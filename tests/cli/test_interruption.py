@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from maxrr.nets import Run, training
+from maxrr.core import ranking
+from maxrr.nets import Run
 from maxrr.nets.runs import Task
 from maxrr.workspace.store import Store
 from tests.cli.shell import Shell, kinds, model_of
@@ -48,13 +49,13 @@ def test_in_the_middle_of_a_ranking(shell: Shell, tmp_path: Path, monkeypatch: p
 
     kept = len(list(folder.glob("ranking-*/*.npz")))  # runs that are trained, or marked already
     trained: list[int] = []
-    train = training.run_missing
+    train = ranking.run_all
 
     def counted(task: Task, seeds: list[int], *rest: Any) -> Iterator[Run]:
-        trained.extend(seeds if task.runs else [])  # not that of the extractor, which comes after
+        trained.extend(seeds)
         return train(task, seeds, *rest)
 
-    monkeypatch.setattr(training, "run_missing", counted)
+    monkeypatch.setattr(ranking, "run_all", counted)
     assert shell(*command, "--json").json["core"] == 300
     assert (kept > 0, len(trained)) == (True, runs - kept)
 

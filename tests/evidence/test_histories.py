@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from maxrr.errors import EvidenceError, WrongLog
 from maxrr.evidence import Checkpoint, Log, compare_logs
-from maxrr.evidence.log import ENTRIES, History, LogWriter
+from maxrr.evidence.log import ENTRIES, LogRelation, LogWriter
 from tests.cases import examples
 from tests.evidence.logs import KEY, ORIGIN, log_of, numbers, tree_hash
 
@@ -21,10 +21,10 @@ def unflushed(monkeypatch):
 def by_entries(kept, shown):
     """What `compare_logs` must say of logs whose files are all there, from the lists of entries."""
     if kept == shown:
-        return History.same
+        return LogRelation.same
     if shown[: len(kept)] == kept:
-        return History.extends
-    return History.older if kept[: len(shown)] == shown else History.forked
+        return LogRelation.extends
+    return LogRelation.older if kept[: len(shown)] == shown else LogRelation.forked
 
 
 @examples(200)
@@ -47,7 +47,7 @@ def test_all_outcomes(tmp_path_factory, sizes, changed, whole):
     if (
         len(entries[0]) != len(entries[1]) and not whole[len(entries[0]) < len(entries[1])]
     ):  # no tiles of the larger one
-        expected = History.unknown if len(entries[0]) < len(entries[1]) else History.older
+        expected = LogRelation.unknown if len(entries[0]) < len(entries[1]) else LogRelation.older
     assert compare_logs(*states) == expected
 
 
@@ -66,4 +66,4 @@ def test_damaged_entries_do_not_make_a_split_view(tmp_path):
     kept = Checkpoint.sign(ORIGIN, 5, tree_hash(numbers(0, 5)), KEY)
     with pytest.raises(WrongLog):
         compare_logs(kept, damaged)
-    assert compare_logs(kept, Log(tmp_path / "log", writer.checkpoint)) == History.extends
+    assert compare_logs(kept, Log(tmp_path / "log", writer.checkpoint)) == LogRelation.extends

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from maxrr.errors import EvidenceError, UntrustedKey, WrongLog
 from maxrr.evidence import Checkpoint, Log, SigningKey, check_log, compare_logs
 from maxrr.evidence.exact_text import to_base64
-from maxrr.evidence.log import CHECKPOINT, ENTRIES, ENTRY, History, LogWriter
+from maxrr.evidence.log import CHECKPOINT, ENTRIES, ENTRY, LogRelation, LogWriter
 from maxrr.evidence.log_proofs import Subtrees, leaf_hash
 from tests.cases import every, examples
 from tests.evidence.logs import KEY, ORIGIN, contents, digits, flipped, log_of, numbers, tree_hash
@@ -84,7 +84,7 @@ def test_any_batches_give_the_log_of_one(tmp_path_factory, batches, data):
     assert writer.checkpoint.root == tree_hash(entries)
     assert contents(folder / "anew") == contents(folder / "log")
     for earlier, later in pairwise(checkpoints):
-        assert compare_logs(earlier, Log(folder / "log", later)) in (History.extends, History.same)
+        assert compare_logs(earlier, Log(folder / "log", later)) in (LogRelation.extends, LogRelation.same)
     for checkpoint in checkpoints:  # each is as readable as when it was the newest
         assert Log(folder / "log", checkpoint).entries() == entries[: checkpoint.size]
 
@@ -129,7 +129,7 @@ def test_a_key_is_rotated(tmp_path):
     assert check_log(tmp_path / "log", ORIGIN, [new.public]).root == tree_hash(numbers(0, 4))
     with pytest.raises(UntrustedKey):
         check_log(tmp_path / "log", ORIGIN, [KEY.public])
-    assert compare_logs(old, Log(tmp_path / "log", writer.checkpoint)) is History.extends
+    assert compare_logs(old, Log(tmp_path / "log", writer.checkpoint)) is LogRelation.extends
 
 
 def test_what_a_log_does_not_have(tmp_path):
@@ -186,6 +186,6 @@ def test_a_restored_copy_is_noticed_by_who_kept_a_checkpoint(tmp_path):
     for name, content in backup.items():
         (tmp_path / "log" / name).write_bytes(content)
     restored = check_log(tmp_path / "log", ORIGIN, [KEY.public])
-    assert compare_logs(kept, restored) is History.older
+    assert compare_logs(kept, restored) is LogRelation.older
     again = LogWriter.open(tmp_path / "log", ORIGIN, KEY).append([b"something else".ljust(ENTRY)])
-    assert compare_logs(kept, again) is History.forked
+    assert compare_logs(kept, again) is LogRelation.forked

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from maxrr.evidence import Log, check_log, compare_logs
-from maxrr.evidence.log import History, LogWriter
+from maxrr.evidence.log import LogRelation, LogWriter
 from tests.cases import stride
 from tests.evidence.logs import KEY, ORIGIN, log_of, numbers
 from tests.workspace.faults import Points
@@ -56,7 +56,7 @@ def test_the_old_log_or_the_new_one(tmp_path, before, after, lasting):
             again.append([b"other %026d" % i for i in range(again.checkpoint.size, size)])
             assert check_log(folder, ORIGIN, [KEY.public]) == again.checkpoint
         log = Log(folder, again.checkpoint)
-        assert compare_logs(old, log) is compare_logs(now, log) is History.extends
+        assert compare_logs(old, log) is compare_logs(now, log) is LogRelation.extends
     assert outcomes == sorted(outcomes)
     assert set(outcomes) == {before, after}
 

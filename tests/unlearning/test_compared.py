@@ -10,7 +10,7 @@ from maxrr import MaxRR
 from maxrr.core import FrequencyCore, FullCore, HashCore, MiddleCore
 from maxrr.core.choice import Choice
 from maxrr.unlearning import Receipt, replay
-from maxrr.unlearning.receipts import Loss, lasting
+from maxrr.unlearning.receipts import Loss, lasting_details
 from maxrr.unlearning.tombstones import Forgotten, subject_hmac
 from tests.unlearning.problems import core_of, fresh, kinds, table
 from tests.unlearning.test_replaying import handed_in, retrained
@@ -136,7 +136,7 @@ def test_what_a_core_of_ours_depended_on_is_what_its_rule_says(core, here):
     for false in ({"depended_on": "no record at all"}, {"details": {"kind": "none", "fraction": 0.01}}):
         choice = replace(bundle.choice, **false)
         forged = replace(bundle, choice=choice)
-        said = {"core_depended_on": choice.depended_on, "core_details": lasting(choice.details)}
+        said = {"core_depended_on": choice.depended_on, "core_details": lasting_details(choice.details)}
         exact = {"conditions": forged.conditions, "unconditional": not forged.conditions}
         replayed = replay(*handed_in(receipt, forged, **said, **exact), table())
         assert replayed.contradictions == ["what choosing the core depended on is not as its rule has it"]

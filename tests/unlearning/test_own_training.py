@@ -21,7 +21,7 @@ from maxrr.nets.initial_weights import DrawnAnewWarning
 from maxrr.nets.seeding import all_drawing, begin
 from maxrr.nets.training_function import NotRepeatableWarning
 from maxrr.unlearning import Bundle, MaxRR, Outcome, Receipt, contradictions, replay
-from maxrr.unlearning.blueprint import numbered
+from maxrr.unlearning.blueprint import relabel
 from maxrr.unlearning.receipts import RETRAINED
 from tests.unlearning import trainings
 from tests.unlearning.problems import SEED, core_of, fit_again, kinds, parts, parts_of, table
@@ -35,7 +35,7 @@ def model_by(train=trainings.by_adamw, core=CORE, **settings):
 
 def trained_alone(network, records, core_ids, train=trainings.by_adamw):
     """The oracle: the function on these core records alone."""
-    core = numbered(records.select(np.sort(core_ids)))
+    core = relabel(records.select(np.sort(core_ids)))
     with all_drawing(SEED):
         return split(train(begin(network, SEED), core, SEED, torch.device("cpu")))[0]
 

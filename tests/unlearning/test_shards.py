@@ -178,7 +178,7 @@ class Story:
         """All that stays in extractors goes: whatever came before, the model is one that never knew the records."""
         self.retrain()
         core_ids = core_of(self.model)
-        assert not self.model._fitted.left
+        assert not self.model._fitted.in_extractor
         assert not self.model._fitted.stale
         return never_saw(self.kind, self.shards, self.records, core_ids)
 

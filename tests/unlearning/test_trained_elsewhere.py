@@ -13,7 +13,7 @@ from maxrr.data import DataError
 from maxrr.nets import MLP, split
 from maxrr.nets.seeding import all_drawing, begin
 from maxrr.unlearning import Bundle, MaxRR, Outcome, contradictions, replay
-from maxrr.unlearning.blueprint import numbered
+from maxrr.unlearning.blueprint import relabel
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.receipts import RETRAINED
 from tests.cases import some
@@ -28,7 +28,7 @@ def network():
 
 def trained_elsewhere(ids, records=None):
     """A network as somebody else has trained it, on these records."""
-    core, started = numbered((records or table()).select(np.sort(ids))), begin(network(), SEED)
+    core, started = relabel((records or table()).select(np.sort(ids))), begin(network(), SEED)
     with all_drawing(SEED):
         return trainings.by_adamw(started, core, SEED, torch.device("cpu"))
 

@@ -10,7 +10,7 @@ import signal
 from contextlib import ExitStack, contextmanager
 from unittest import mock
 
-from maxrr.workspace import seen
+from maxrr.workspace import older_copies
 
 CALLS = ("fsync", "replace", "rename", "link", "unlink", "rmdir", "mkdir", "ftruncate")
 NEEDING_SPACE = {"open", "half", "write", "mkdir", "append", "append half"}
@@ -38,7 +38,7 @@ class Points:
                 stack.enter_context(mock.patch.object(os, name, self.wrapped(name)))
             stack.enter_context(mock.patch.object(os, "pwrite", self.overwriting()))
             stack.enter_context(mock.patch.object(builtins, "open", self.opening()))
-            stack.enter_context(mock.patch.object(seen, "keep"))  # elsewhere, and never a failure
+            stack.enter_context(mock.patch.object(older_copies, "keep"))  # elsewhere, and never a failure
             yield self
 
     def wrapped(self, name):

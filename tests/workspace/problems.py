@@ -20,7 +20,7 @@ from maxrr.core import Frozen, FullCore, HashCore, MiddleCore
 from maxrr.data import Dataset
 from maxrr.nets import MLP
 from maxrr.unlearning.facts import Words
-from maxrr.workspace import Workspace, seen
+from maxrr.workspace import Workspace, older_copies
 from maxrr.workspace.history import Frame, History, frames_in
 from tests.unlearning.problems import digits, fresh, table
 
@@ -269,17 +269,17 @@ def contents(folder):
 def belongs(folder):
     """The names of all files that the present state of a workspace has."""
     with Workspace.open(folder, read_only=True) as workspace:
-        root = workspace._store.root
+        stored = workspace._store.stored
     log = {name for name in contents(folder) if name.startswith("log/") and ".tmp" not in name}
-    log = log if root.files.keys else set()
-    return {*root.files.hashes, root.rows.file, history_in(folder).name, *log, ".lock"}
+    log = log if stored.files.keys else set()
+    return {*stored.files.hashes, stored.rows.file, history_in(folder).name, *log, ".lock"}
 
 
 def copied(folder, to):
     """A copy of a workspace that nobody works in, as if no later one had been seen."""
     if os.path.exists(to):
         shutil.rmtree(to)
-    shutil.rmtree(seen.place(), ignore_errors=True)
+    shutil.rmtree(older_copies.place(), ignore_errors=True)
     return Path(shutil.copytree(folder, to))
 
 
@@ -326,4 +326,4 @@ def needles(model, dataset, id_):
 
 def lacking(workspace):
     """How many requests an older copy lacks of what was seen."""
-    return workspace._store.now.lacks(workspace._store.latest_seen)
+    return workspace._store.position.lacks(workspace._store.latest_position)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from maxrr.errors import OtherWorkspace
 from maxrr.evidence import Log, SigningKey, check_log, compare_logs
-from maxrr.evidence.log import History
+from maxrr.evidence.log import LogRelation
 from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import id_hmac
@@ -104,7 +104,7 @@ def test_it_forgets_whom_the_newer_receipts_name(copies, records, key, given):
         checkpoint, former = (check_log(folder / "log", origin_of(token), [key.public]) for folder in (older, newer))
         logs = [list(Log(folder / "log", each).entries()) for folder, each in ((older, checkpoint), (newer, former))]
         assert logs[0][:7] == logs[1]
-        assert compare_logs(former, Log(older / "log", checkpoint)) is History.extends
+        assert compare_logs(former, Log(older / "log", checkpoint)) is LogRelation.extends
 
 
 def test_what_is_not_newer_or_not_of_this_workspace_is_refused(copies, template, tmp_path, key):

@@ -11,12 +11,12 @@ import pytest
 
 from maxrr.errors import EvidenceError, OlderCopy, OtherLog
 from maxrr.evidence import Log, SigningKey, check_log, compare_logs
-from maxrr.evidence.log import History
+from maxrr.evidence.log import LogRelation
 from maxrr.serving import Revocations, export
 from maxrr.unlearning import Receipt, replay
 from maxrr.unlearning.consistency import contradictions
 from maxrr.unlearning.forgetting import execute
-from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, seen
+from maxrr.workspace import OlderCopyWarning, Workspace, WorkspaceError, check_receipt_log, older_copies
 from maxrr.workspace.names import origin_of
 from tests.workspace.problems import (
     NEW,
@@ -179,7 +179,7 @@ def test_an_accepted_loss_begins_another_log_that_names_the_lost_one(copies, rec
         compare_logs(lost, checkpoint)
     aside = folder / f"log-before-{loss.time}"
     assert contents(aside) == kept
-    assert compare_logs(Log.open(aside, origin_of(token), [key.public]), lost) is History.unknown
+    assert compare_logs(Log.open(aside, origin_of(token), [key.public]), lost) is LogRelation.unknown
     with Workspace.open(folder, read_only=True) as workspace:
         dossier = workspace.dossier(3, ids=[one])
     assert dossier["log"]["origin"] == checkpoint.origin
@@ -206,7 +206,7 @@ def test_the_lost_copy_is_refused_if_it_turns_up_again(copies, key, tmp_path, mo
         assert lacking(workspace) == 1
         with pytest.raises(OlderCopy):
             workspace.model.unlearn(kinds(workspace.model)[2][:1])
-    for state in (seen.place().parent, tmp_path / "another machine"):
+    for state in (older_copies.place().parent, tmp_path / "another machine"):
         monkeypatch.setenv("XDG_STATE_HOME", str(state))
         for one, other in ((newer, folder), (folder, newer)):
             with (
@@ -236,7 +236,7 @@ def test_a_second_restore_is_noticed_again_and_catches_up(copies, records, key, 
     if key is not None:
         logs = [check_receipt_log(each, [key.public]).checkpoint for each in (folder, restored)]
         assert [each.size for each in logs] == [3, 5]
-        assert compare_logs(logs[0], Log(restored / "log", logs[1])) is History.extends
+        assert compare_logs(logs[0], Log(restored / "log", logs[1])) is LogRelation.extends
 
 
 def test_the_same_backup_can_be_put_back_twice(copies, key, tmp_path):
@@ -367,7 +367,7 @@ def request(folder, key, ids):
 
 
 PLACES = {
-    "before the note": "maxrr.workspace.seen.keep",
+    "before the note": "maxrr.workspace.older_copies.keep",
     "before the rows are erased": "maxrr.workspace.rows.Rows.erase",
     "before the log": "maxrr.workspace.receipt_log.bring_up_to",
 }
@@ -408,14 +408,14 @@ def test_a_fork_is_refused_and_its_loss_can_be_accepted(twins, key, tmp_path, mo
     assert request(other, key, free[:1]) == 2
     monkeypatch.setenv("XDG_STATE_HOME", here)
     assert request(one, key, free[1:2]) == 2
-    before = contents(other), contents(seen.place())
+    before = contents(other), contents(older_copies.place())
     with Workspace.open(other, signing_key=key) as workspace:
         with pytest.raises(OlderCopy):
             workspace.model.unlearn(free[2:3])
         with pytest.raises(WorkspaceError, match="by itself"):
             workspace.catch_up(one)
         assert lacking(workspace) == 1
-        assert (contents(other), contents(seen.place())) == before
+        assert (contents(other), contents(older_copies.place())) == before
         (loss,) = workspace.declare_gone(REASON).losses
     assert (loss.log, loss.entries, loss.kept) == (origin_of(workspace._store.token), 2, 2)
     assert request(one, key, free[2:3]) == "older-copy"

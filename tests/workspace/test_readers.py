@@ -77,7 +77,7 @@ def test_a_snapshot_stays_and_reloads(folder, records):
         assert (facts(reader, records), list(reader.receipts())) == (before, [])
         assert reader.reload()
         assert facts(reader, records) == facts(workspace, records)
-        assert reader._store.root.last.state == workspace._store.root.last.state == 4
+        assert reader._store.stored.last.state == workspace._store.stored.last.state == 4
         assert not reader.reload()
 
 

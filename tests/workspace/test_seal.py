@@ -8,7 +8,7 @@ from tests.workspace.problems import contents, copied, facts_of, kinds, rewrite_
 UNDER_NO_KEY = b"none"
 ANOTHER = bytes(32)
 SAYS = {
-    "no shard keeps anything": lambda facts: facts.update(left=[], stale=[]),
+    "no shard keeps anything": lambda facts: facts.update(in_extractor=[], stale=[]),
     "another shard keeps it": lambda facts: facts.update(stale=[(facts["stale"][0] + 1) % 3]),
     "a shard is not trained": lambda facts: facts.update(untrained=[0]),
     "no technique was used": lambda facts: facts.update(technique=not facts["technique"]),

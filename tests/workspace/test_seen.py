@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 
-from maxrr.workspace import OlderCopyWarning, Workspace, seen
+from maxrr.workspace import OlderCopyWarning, Workspace, older_copies
 from tests.workspace.problems import copied, kinds, lacking
 from tests.workspace.test_threads import Load
 
@@ -69,7 +69,7 @@ def test_what_is_kept_names_nobody_and_is_private(folder):
     with Workspace.open(folder) as workspace:
         receipt = workspace.model.unlearn(kinds(workspace.model)[2][:1])
         token = workspace._store.token
-    path, lock = sorted(seen.place().iterdir())
+    path, lock = sorted(older_copies.place().iterdir())
     assert (path.name, lock.name, lock.read_bytes()) == (f"{token}.json", f"{token}.lock", b"")
     assert json.loads(path.read_text()) == {
         "last_loss": "",
@@ -98,7 +98,7 @@ def test_what_is_kept_names_nobody_and_is_private(folder):
 )
 def test_what_cannot_be_read_is_as_nothing(folder, content):
     with Workspace.open(folder) as workspace:
-        path = seen.place() / f"{workspace._store.token}.json"
+        path = older_copies.place() / f"{workspace._store.token}.json"
     path.write_bytes(content)
     assert said(folder) == (0, [])
     assert json.loads(path.read_text()) == {"last_loss": "", "receipts": 0, "state": 1, "root": "", "last": ""}
@@ -112,9 +112,9 @@ def test_where_nothing_can_be_kept_nothing_fails(folder, tmp_path, monkeypatch, 
     place = {"file": tmp_path / "file", "pipe": tmp_path / "pipes", "relative": "here", "nul": "/dev/null"}[where]
     monkeypatch.setenv("XDG_STATE_HOME", str(place))
     if where == "pipe":
-        seen.place().mkdir(parents=True)
+        older_copies.place().mkdir(parents=True)
         with Workspace.open(folder) as workspace:
-            path = seen.place() / f"{workspace._store.token}.json"
+            path = older_copies.place() / f"{workspace._store.token}.json"
         path.unlink()
         os.mkfifo(path)
     with Workspace.open(folder) as workspace:

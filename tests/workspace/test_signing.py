@@ -90,7 +90,7 @@ def test_another_key_may_take_the_place_of_the_first(folder):
         with Workspace.open(folder, signing_key=key) as workspace:
             free = kinds(workspace.model)[2]
             workspace.model.unlearn(free[:1])
-            assert len(workspace._store.root.files.keys) == 1 + (each > 0)
+            assert len(workspace._store.stored.files.keys) == 1 + (each > 0)
     token = workspace._store.token
     for line, key in zip(receipts_in(folder), (FIRST, SECOND, SECOND), strict=True):
         HandedReceipt.from_bytes(line).verify([key.public])

@@ -264,7 +264,7 @@ def rmia(unseen: Floats, seen: Floats, population_unseen: Floats, population_see
 
 
 def above(probabilities: Floats, expected: Floats) -> Floats:
-    """Ratios of what is to what was to be expected; 0 of 0 is as expected."""
+    """Divide probabilities by those to be expected, with a floor under both."""
     return np.asarray(np.maximum(probabilities, FLOOR) / np.maximum(expected, FLOOR))
 
 
@@ -300,7 +300,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What a model says, and what its extractor does.
+    """The answers of one model: its probabilities, and margins on its extractor.
 
     Attributes
     ----------
@@ -327,7 +327,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Signals:
-    """What attacks look at, of one model: all they need of its probabilities."""
+    """The numbers that attacks look at, from the answers of one model."""
 
     losses: Floats  # of the forgotten records
     retained_losses: Floats
@@ -336,7 +336,7 @@ class Signals:
 
     @classmethod
     def of(cls, view: View, labels: Labels) -> "Signals":
-        """The signals of a view."""
+        """Compute the signals of a model's answers."""
         return cls(
             cross_entropy(view.forgotten, labels.forgotten), cross_entropy(view.retained, labels.retained),
             cross_entropy(view.test, labels.test), view.relearned,
@@ -344,7 +344,7 @@ class Signals:
 
     @property
     def beyond_threshold(self) -> Floats:
-        """By how much the paper's attack calls each forgotten record a member: above 0 it does."""
+        """How far each forgotten record is on the member's side of the paper's threshold."""
         threshold = Threshold.fit(self.retained_losses, self.test_losses).threshold
         return np.asarray(min(threshold, LARGEST_LOSS) - self.losses)
 
@@ -358,7 +358,7 @@ class Signals:
 
 
 class Evidence:
-    """What models say that remember the records, and models retrained without them.
+    """The signals of models that saw the records, and of models retrained without them.
 
     Parameters
     ----------
@@ -400,6 +400,6 @@ class Evidence:
         return lira(*map(np.array, signals))
 
 
-def counted(attack: str, scores: Floats) -> Floats:
-    """What is ranked of scores: of the paper's attack its verdicts, 1 for a member."""
+def values_to_rank(attack: str, scores: Floats) -> Floats:
+    """Return the scores to rank; for the paper's attack its verdicts, 1 for a member."""
     return np.asarray(scores > 0.0, dtype=np.float64) if attack == "threshold" else scores

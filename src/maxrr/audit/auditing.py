@@ -109,7 +109,7 @@ def audit(
 
 
 def digest(case: Case, environment: Environment) -> str:
-    """A name for the views of a case: views of another case cannot be used for it."""
+    """Name the case, so that answers kept for one case are never used for another."""
     parts = (
         case.fitted.model_hash, case.fitted.records.content_hash, case.forgotten.content_hash(),
         case.test.content_hash(), str(case.sample.tolist()), repr(environment),
@@ -119,7 +119,7 @@ def digest(case: Case, environment: Environment) -> str:
 
 @contextmanager
 def scratch_space(folder: str | Path | None, name: str) -> Iterator[Path | None]:
-    """A folder that no other audit works in; None where none is wanted, or the same audit runs already."""
+    """Lock a folder for this audit alone; None where none is wanted, or the same audit runs already."""
     if folder is None:
         yield None
         return
@@ -145,14 +145,14 @@ def labels_of(case: Case) -> Labels:
 
 
 def evidence_of(case: Case, views: Mapping[str, Sequence[View]]) -> tuple[Evidence, list[Signals]]:
-    """What the shadow models give to compare with, and the signals of those that kept the records in all parts."""
+    """Return the shadow models' signals, and apart from them those of models that kept the records in all parts."""
     labels = labels_of(case)
     seen = {kind: [Signals.of(view, labels) for view in of_kind] for kind, of_kind in views.items()}
     return Evidence(seen[KEPT if case.touches_core else BEFORE], seen[RETRAINED]), seen[BEFORE]
 
 
 def judge(case: Case, views: Mapping[str, Sequence[View]], targets: Mapping[str, View]) -> dict[str, Any]:
-    """All that a report says of the attacks."""
+    """Run all attacks, and return the fields of the report that they fill."""
     evidence, before = evidence_of(case, views)
     models = {name: Signals.of(view, labels_of(case)) for name, view in targets.items()}
     attacks = [attack for attack in ATTACKS if case.touches_core or attack != FEATURES]
@@ -170,12 +170,12 @@ def judge(case: Case, views: Mapping[str, Sequence[View]], targets: Mapping[str,
 
 
 def in_their_place(evidence: Evidence, attack: str, models: Sequence[Signals]) -> list[Floats]:
-    """Scores as for the audited model, with each of these in its place. None is scored by one on its own extractor."""
+    """Score each of these models as if it were the audited one, without the model that shares its extractor."""
     return [evidence.scores(attack, model, number) for number, model in enumerate(models)]
 
 
 def most_exposed(case: Case, scores: Floats) -> list[ExposedRecord]:
-    """The forgotten records that stand out most in the audited model, remembered or shunned."""
+    """Return the forgotten records that stand out most in the audited model, in either direction."""
     near, away = rounding(scores), np.abs(scores - np.median(scores, axis=0))
     p_values = rank_p_value(away[0], away[1:], tolerance=near)
     largest = np.repeat(away[1:].max(axis=1)[:, None], away.shape[1], axis=1)
@@ -192,7 +192,7 @@ def most_exposed(case: Case, scores: Floats) -> list[ExposedRecord]:
 
 
 def assumptions(case: Case) -> list[str]:
-    """What a reader should know before believing the finding."""
+    """List the assumptions under which the finding holds."""
     found = [
         "the test records come from where the training records come from",
         "shadow models are trained by the recorded recipe, from seeds of their own",
@@ -210,7 +210,7 @@ def assumptions(case: Case) -> list[str]:
 
 
 def count_audit(model: MaxRR, receipt: str) -> int:
-    """Count an audit that came to a finding, and say how many of the same receipt did before, copies included."""
+    """Count an audit, and return how many of the same receipt came to a finding before."""
     if model._note_audit is not None:
         return model._note_audit(receipt)
     AUDITED[receipt] += 1
@@ -218,9 +218,9 @@ def count_audit(model: MaxRR, receipt: str) -> int:
 
 
 def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
-    """What may make the finding another one: what no shadow model has, and what somebody could choose or repeat."""
+    """List what sets the audited model apart from all shadow models, and choices that may have changed the finding."""
     fitted, found = case.fitted, []
-    others = len({id_hmac.hex() for id_hmac in fitted.left} - set(case.receipt.core_tombstones))
+    others = len({id_hmac.hex() for id_hmac in fitted.in_extractor} - set(case.receipt.core_tombstones))
     if others:
         found.append(
             f"the extractor also saw {count(others, 'core record')} forgotten by other requests, which no shadow model "

@@ -1,6 +1,6 @@
 """What is audited: the model, the records it forgot, and the data around them. Everything is checked first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from maxrr.errors import DataError
 from maxrr.unlearning import MaxRR, Receipt
 from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.consistency import not_among
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.tombstones import content_hashes, id_hmac, tombstones_of
 
 Ints = NDArray[np.int64]
@@ -38,7 +38,7 @@ class Case:
         Rows of retained records to look at: the members of the threshold attack.
     """
 
-    fitted: Fitted
+    fitted: ModelState
     receipt: Receipt
     forgotten: Dataset
     retained: Dataset
@@ -55,18 +55,19 @@ class Case:
     @cached_property
     def everything(self) -> Dataset:
         """All records that the model had before."""
-        return joined(self.retained, self.forgotten)
+        gone = replace(self.forgotten, class_names=self.retained.class_names, columns=self.retained.columns)
+        return self.retained.join(gone).in_order()
 
 
 def working_copy(model: Any) -> MaxRR:
-    """The model with its raw records: a copy of one that a workspace holds, which may go on meanwhile."""
+    """Return the model with its raw records; of a workspace's model, which may go on meanwhile, a copy."""
     if not isinstance(model, MaxRR):
         raise TypeError(f"model should be a MaxRR, not {type(model).__name__}")
     return model._apart()
 
 
 def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset) -> Case:
-    """The case, if all that is given belongs together.
+    """Make the case; refuse a receipt and records that do not belong together.
 
     Raises
     ------
@@ -93,8 +94,8 @@ def make_case(model: MaxRR, receipt: Receipt, forgotten: Dataset, test: Dataset)
     return Case(fitted, receipt, gone, retained, apart, core_before, fitted.choice.ids, np.sort(drawn))
 
 
-def check_trains(fitted: Fitted) -> None:
-    """Refuse a model that nothing is drawn for: to retrain would give one model, not many."""
+def check_trains(fitted: ModelState) -> None:
+    """Refuse a frozen extractor: retraining draws nothing at random, and gives one model to compare with, not many."""
     if fitted.blueprint.frozen:
         raise DataError(
             "the extractor is frozen, so that nothing is drawn in training and retraining gives one model, not many to "
@@ -102,8 +103,8 @@ def check_trains(fitted: Fitted) -> None:
         )
 
 
-def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
-    """The records are those of the receipt, just as the model had them."""
+def check_forgotten(fitted: ModelState, receipt: Receipt, gone: Dataset) -> None:
+    """Refuse records that are not all those of the receipt, as the model had them."""
     if why := not_among(receipt, fitted.receipts):
         raise DataError(why)
     if not receipt.tombstones:
@@ -133,8 +134,8 @@ def check_forgotten(fitted: Fitted, receipt: Receipt, gone: Dataset) -> None:
         )
 
 
-def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
-    """There is something to retrain an extractor on, without the records."""
+def check_core(fitted: ModelState, retained: Dataset, receipt: Receipt) -> None:
+    """Refuse a case in which fewer than two classes of core records are left to retrain on."""
     if receipt.core_tombstones and len(np.unique(retained.select(fitted.choice.ids).labels)) < 2:
         raise DataError(
             "fewer than two classes of core records are left: no extractor can be trained without the forgotten ones, "
@@ -142,8 +143,8 @@ def check_core(fitted: Fitted, retained: Dataset, receipt: Receipt) -> None:
         )
 
 
-def not_trained_on(fitted: Fitted, test: Dataset) -> Dataset:
-    """The test records, which are like the others, without copies of training records.
+def not_trained_on(fitted: ModelState, test: Dataset) -> Dataset:
+    """Return the test records without copies of training records.
 
     Copies are refused, unless all that was set aside is there: what to leave out of that is nobody's choice.
     """
@@ -160,16 +161,16 @@ def not_trained_on(fitted: Fitted, test: Dataset) -> Dataset:
     return test.without(test.ids[copies])
 
 
-def check_classes(fitted: Fitted, test: Dataset) -> None:
-    """There are test records of every class that the model tells apart."""
+def check_classes(fitted: ModelState, test: Dataset) -> None:
+    """Refuse test records that lack a class of the model."""
     missing = np.setdiff1d(fitted.codes, test.labels)
     if len(missing):
         names = ", ".join(fitted.records.class_names[label] for label in missing)
         raise DataError(f"no test record is of class {names}: the attacks compare with test records of every class")
 
 
-def check_kind(fitted: Fitted, given: Dataset, which: str) -> None:
-    """Records are like those of the model, which has forgotten the names of classes without records."""
+def check_kind(fitted: ModelState, given: Dataset, which: str) -> None:
+    """Refuse records of another shape, type or classes than those of the model."""
     known, names = fitted.records, given.class_names
     if given.shape != known.shape or given.inputs.dtype != known.dtype:
         raise DataError(
@@ -179,16 +180,3 @@ def check_kind(fitted: Fitted, given: Dataset, which: str) -> None:
     places = known.present.tolist()
     if len(names) != len(known.class_names) or any(names[place] != known.class_names[place] for place in places):
         raise DataError(f"the {which} records have other class names than the model's records")
-
-
-def joined(one: Dataset, other: Dataset) -> Dataset:
-    """Two sets of records together, in the order of their ids."""
-
-    def both(name: str) -> Any:
-        parts = getattr(one, name), getattr(other, name)
-        return None if any(part is None for part in parts) else np.concatenate(parts)
-
-    columns = one.columns if one.columns == other.columns else None
-    names = ("inputs", "labels", "ids", "subjects", "weights")
-    inputs, labels, ids, subjects, weights = map(both, names)
-    return Dataset(inputs, labels, one.class_names, ids, subjects, columns=columns, weights=weights).in_order()

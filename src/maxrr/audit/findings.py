@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxrr.audit.attacks import Floats, auc, balanced_accuracy, counted, interval, roc, tpr_at
+from maxrr.audit.attacks import Floats, auc, balanced_accuracy, interval, roc, tpr_at, values_to_rank
 from maxrr.files import from_plain, parse_json, to_plain
 from maxrr.files.strict_json import body_of
 from maxrr.plain_text import Shown
@@ -45,12 +45,12 @@ def oddness(scores: Floats) -> Floats:
     >>> int(oddness(np.array([[3.0, -3.0], [0.1, 0.2], [-0.1, 0.1], [0.2, 0.0]])).argmax())
     0
     """
-    mean, records = apart(scores)
+    mean, records = deviations(scores)
     return np.asarray(np.maximum(mean, OTHER * np.maximum(-mean, records)))
 
 
-def apart(scores: Floats) -> tuple[Floats, Floats]:
-    """By how many standard deviations each model is above the others: in its mean score, and record by record.
+def deviations(scores: Floats) -> tuple[Floats, Floats]:
+    """Return how many standard deviations each model is above the others, in its mean score and record by record.
 
     A record counts by how widely it is scattered: LiRA scatters most where models that remember are easiest to tell.
     """
@@ -61,7 +61,7 @@ def apart(scores: Floats) -> tuple[Floats, Floats]:
 
 
 def on_its_side(away: Floats, spread: Floats) -> Floats:
-    """The spread of those others that are on the same side as a model, and one more with the spread of all.
+    """Return the spread of the other models on the same side of the mean, drawn towards the spread of all.
 
     Losses are bounded on one side alone. Measured by a long tail on the other, nobody would stand out there.
     """
@@ -72,7 +72,7 @@ def on_its_side(away: Floats, spread: Floats) -> Floats:
 
 
 def beside_others(values: Floats) -> tuple[Floats, Floats]:
-    """Of each model (a row): by how much it is above the mean of the others, and the spread of these."""
+    """Return for each model (a row) how far it is above the mean of the others, and the spread of the others."""
     count, near = len(values), rounding(values)
     from_all = values - values.mean(axis=0)
     away = from_all * count / (count - 1)
@@ -82,7 +82,7 @@ def beside_others(values: Floats) -> tuple[Floats, Floats]:
 
 
 def rounding(values: Floats) -> float:
-    """How near to each other values count as equal: models that are the same differ by rounding."""
+    """Return the distance within which values count as equal, because equal models differ by rounding."""
     return TOLERANCE * float(np.std(values)) + 1e-9 * (1.0 + float(np.abs(values).max()))
 
 
@@ -150,7 +150,7 @@ class Power:
 
     @classmethod
     def of(cls, found: Sequence[bool], models: int) -> "Power":
-        """Power by what was found, of this number of models, each looked at equally often."""
+        """Compute the power from what was found among so many models."""
         rate = float(np.mean(found))
         return cls(rate, models, *interval(rate * models, models))
 
@@ -165,12 +165,12 @@ def as_odd_as_first(scores: Floats) -> int:
 
 
 def is_found(scores: Floats, retrained: int | None = None) -> bool:
-    """Whether the first of these models stands out, by its rank among this number of retrained ones."""
+    """Whether the first model stands out, by its rank among so many retrained models."""
     return (1 + as_odd_as_first(scores)) / (1 + (retrained or len(scores) - 1)) <= ALPHA
 
 
 def power_by_alternative(remembering: Sequence[Floats]) -> dict[str, Power]:
-    """Power by what a model may do with the records.
+    """Compute the power against each way of not forgetting.
 
     Parameters
     ----------
@@ -192,12 +192,12 @@ def power_by_alternative(remembering: Sequence[Floats]) -> dict[str, Power]:
 
 
 def rows_of(scores: Floats) -> list[int]:
-    """Some of the retrained models, evenly among all."""
+    """Choose some of the retrained models, evenly among all."""
     return [round(place) for place in np.linspace(1, len(scores) - 1, DRAWS)]
 
 
 def power_of(remembering: Sequence[Floats], kept: int, opposite: int) -> Power:
-    """Power against models with so many records kept, so many the opposite of kept, and the others forgotten."""
+    """Compute the power against models that keep some records, do the opposite for some, and forget the rest."""
     random, records = np.random.default_rng(0), remembering[0].shape[1]
     times = 1 if records in (kept, opposite) else DRAWS
     found = [
@@ -210,7 +210,7 @@ def power_of(remembering: Sequence[Floats], kept: int, opposite: int) -> Power:
 
 
 def mixture(scores: Floats, order: NDArray[np.int64], kept: int, opposite: int, honest: int) -> Floats:
-    """Scores with a mixture in the first row: of the model there, its opposite, and a retrained one.
+    """Mix the scores of a model that kept the records, of its opposite, and of a retrained model, into the first row.
 
     That one is then no longer among the others: it would be half a twin.
     """
@@ -270,7 +270,7 @@ class Finding(Shown):
 
 
 def least_share(finding: Finding) -> str | None:
-    """The least share of the records whose keeping is found in 80 % of cases; None where not even all of them."""
+    """Return the smallest share of records whose keeping is found in 80 % of cases; None if even all are not enough."""
     found = None
     for name in reversed([name for name in SHARES if name in finding.power]):
         if finding.power[name].rate < WORTH:
@@ -280,27 +280,27 @@ def least_share(finding: Finding) -> str | None:
 
 
 def worth(finding: Finding) -> str:
-    """Say what it means that an audit found nothing."""
+    """Say what it means that nothing was found."""
     name, power = least_share(finding) or ALL, finding.power
     worst = min((RELABELLED, MIXED), key=lambda one: power[one].rate if one in power else 1.0)
     return f"models with {name} are found in {power[name]} of cases, {worst} in {power[worst]}"
 
 
 def side(finding: Finding) -> str:
-    """In which direction the model stands out."""
+    """Say in which direction the model stands out."""
     if finding.high <= ALPHA:
         return "as if it remembered the records"
     return "as if it shunned the records" if finding.low <= ALPHA else "in some records more than in others"
 
 
 def too_few(retrained: int) -> str:
-    """Say that an audit of so few models cannot show anything, whatever it finds; nothing where it can."""
+    """Say that so few retrained models can never show anything; empty where they can."""
     said = f"{retrained} retrained models can never show anything, {FEWEST} are the fewest that can: 32 shadow models"
     return said if retrained < FEWEST else ""
 
 
 def reason(finding: Finding) -> str:
-    """Why there is not enough evidence."""
+    """Say why there is not enough evidence."""
     if said := too_few(finding.retrained):
         return said
     if finding.power[ALL].rate < WORTH:
@@ -309,7 +309,7 @@ def reason(finding: Finding) -> str:
 
 
 def sides(finding: Finding) -> str:
-    """The ranks of the mean, in words."""
+    """Write the ranks of the mean score on both sides."""
     return f"{finding.high:.2g} on the high side and {finding.low:.2g} on the low side"
 
 
@@ -337,14 +337,14 @@ class Rank(NamedTuple):
 
 
 def rank_of_first(scores: Floats) -> Rank:
-    """The p-value of the first model among the others, by the rule above."""
+    """Rank the first model among the others."""
     as_odd, means = as_odd_as_first(scores), scores.mean(axis=1)
     high, low = (float(rank_p_value(side[0], side[1:], rounding(means))) for side in (means, -means))
     return Rank((1 + as_odd) / len(scores), as_odd, high, low)
 
 
 def decide(audited: Floats, remembering: Sequence[Floats], before: Sequence[Floats]) -> Finding:
-    """Find what there is to say about a model.
+    """Come to the finding about a model.
 
     Parameters
     ----------
@@ -440,7 +440,7 @@ class AttackResult:
     @classmethod
     def of(cls, attack: str, scores: Floats) -> "AttackResult":
         """What an attack makes of one model, whose scores are in row 0."""
-        ranked = counted(attack, scores)
+        ranked = values_to_rank(attack, scores)
         return cls(float(ranked[0].mean()), rank_of_first(ranked).p, Curve.of(scores) if scores.shape[1] > 1 else None)
 
 

@@ -47,13 +47,13 @@ PURPOSES = ("with", "without")
 
 
 def with_and_without(shadows: int) -> tuple[int, int]:
-    """How many of the shadow models have the records, and how many do not."""
+    """Divide the shadow models into those with the records and those without."""
     with_records = max(HALF, round(SHARE * shadows))
     return with_records, shadows - with_records
 
 
 def shadow_seeds(seed: int, count: int, purpose: str = "without") -> list[int]:
-    """Seeds of shadow models. None is the model's own. A longer list begins with the shorter one.
+    """Draw the seeds of shadow models, none of which is the model's own. A longer list begins with the shorter one.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def shadow_seeds(seed: int, count: int, purpose: str = "without") -> list[int]:
 
 
 def shadow_models(case: Case, with_records: int, retrained: int) -> list[Wanted]:
-    """So many models of each kind."""
+    """Name the kinds of shadow models to make, and the seeds of each."""
     seed = case.fitted.blueprint.seed
     return [
         ((BEFORE, KEPT) if case.touches_core else (BEFORE,), shadow_seeds(seed, with_records, "with")),
@@ -105,7 +105,7 @@ class Maker:
 
     @classmethod
     def of(cls, case: Case, device: str | None) -> "Maker":
-        """For the models of a case."""
+        """Prepare the maker of a case's models."""
         everything = case.everything
         cores = {BEFORE: case.core_before, RETRAINED: case.core_after}
         return cls(
@@ -117,11 +117,13 @@ class Maker:
         )  # fmt: skip
 
     def core_of(self, kind: str) -> str:
-        """The kind of model whose core is that of this one: where no forgotten record was core, one core is both."""
+        """Return the kind of model whose core this kind is trained on; without forgotten core records there is one
+        core.
+        """
         return RETRAINED if kind == RETRAINED and self.touches_core else BEFORE
 
     def train(self, core: str, seeds: Sequence[int]) -> Generator[nn.Module]:
-        """Extractors on this core, one for each seed. Of several shards one after the other is trained, for all."""
+        """Train an extractor on this core for each seed; of several shards one after the other."""
         if not seeds:
             return
         sharding, records = self.blueprint.sharding, self.everything.select(self.everything.ids[self.cores[core]])
@@ -136,7 +138,7 @@ class Maker:
         yield from map(joined, zip(*parts, strict=True))
 
     def seen(self, extractor: nn.Module, kinds: Sequence[str]) -> Iterator[tuple[str, View]]:
-        """What models on this extractor say: with the forgotten records in the heads, or without."""
+        """Yield the answers of each kind of model that stands on this extractor."""
         features = self.features(extractor, self.everything)
         test = self.features(extractor, self.test)
         rows = np.arange(len(self.everything))
@@ -162,25 +164,25 @@ class Maker:
         return np.asarray(mine - np.mean(level))
 
     def view(self, svm: LinearSVM, features: Any, fitted_on: Ints, test: Any) -> View:
-        """What the heads say of the records, as probabilities by Platt scaling."""
+        """Turn the heads' scores of the records into a view, by Platt scaling."""
         scaling = fit_platt(svm.decision_function(features[fitted_on]), self.everything.labels[fitted_on], svm.classes_)
         parts = (features[self.gone], features[self.sample], test)
         return View(*(self.wide(scaling.probabilities(svm.decision_function(part)), svm.classes_) for part in parts))
 
     def wide(self, probabilities: Floats, classes: NDArray[Any]) -> Floats:
-        """Columns for every class, those without a head with 0."""
+        """Add columns of zeros for classes without a head."""
         full = np.zeros((len(probabilities), len(self.test.class_names)))
         full[:, classes] = probabilities
         return full
 
     def features(self, extractor: nn.Module, records: Dataset) -> Any:
-        """Where the solver works: on the device, or in main memory."""
+        """Embed records, and leave the features where the solver works."""
         found = self.blueprint.embed(extractor, records)
         place = chosen_device(self.device)
         return torch.from_numpy(found).to(place) if place.type == "cuda" else found
 
     def fit(self, features: Any, rows: Ints) -> LinearSVM:
-        """Heads on some of the records."""
+        """Fit heads on some of the records."""
         with quietly():
             weights = self.blueprint.sample_weights(self.everything)
             some = None if weights is None else weights[rows]
@@ -188,7 +190,7 @@ class Maker:
 
 
 def make_in_worker(batch: Batch, maker: Maker) -> list[list[tuple[str, View]]]:
-    """What a worker does for some seeds: one, or those that step together on its graphics processor."""
+    """Make the models of one batch in a worker, and return their answers."""
     with closing(maker.train(batch.core, batch.seeds)) as trained:
         return [list(maker.seen(extractor, batch.kinds)) for extractor in trained]
 
@@ -197,7 +199,7 @@ def make_in_worker(batch: Batch, maker: Maker) -> list[list[tuple[str, View]]]:
 
 
 class Shadows:
-    """Makes the models of a case and looks at them.
+    """The models that a case is compared with: made, looked at, and their answers kept.
 
     Parameters
     ----------
@@ -223,7 +225,7 @@ class Shadows:
 
     @property
     def here(self) -> str:
-        """Where this process looks at models: where they are made, unless only workers have that device."""
+        """The device on which this process embeds records: that of training, unless only workers have it."""
         return str(self.place) if self.place.type == "cpu" or torch.cuda.is_available() else "cpu"
 
     def views(self, wanted: Sequence[Wanted]) -> dict[str, list[View]]:
@@ -248,7 +250,7 @@ class Shadows:
         return found
 
     def batches(self, kinds: Sequence[str], seeds: Sequence[int]) -> Iterator[Batch]:
-        """The same in parts. Where no forgotten record was core, kinds of a seed share an extractor."""
+        """Divide models into batches. Without forgotten core records, all kinds of one seed share an extractor."""
         size = AT_ONCE if self.engine is None or self.place.type == "cuda" else 1
         for core in dict.fromkeys(map(self.maker.core_of, kinds)):
             group = tuple(kind for kind in kinds if self.maker.core_of(kind) == core)
@@ -262,7 +264,7 @@ class Shadows:
         return [seed for seed in batch.seeds if not all(self.path(seed, kind).exists() for kind in batch.kinds)]
 
     def made(self, batches: Sequence[Batch]) -> Iterator[tuple[int, Iterable[tuple[str, View]]]]:
-        """The models of each seed, as soon as they are made: here, or by the workers of an engine."""
+        """Yield the answers of each seed's models as soon as they are made, here or by an engine's workers."""
         if self.engine is None:
             for batch in batches:
                 with closing(self.maker.train(batch.core, batch.seeds)) as trained:
@@ -278,7 +280,7 @@ class Shadows:
     # The model in question, and what it is compared with
 
     def own(self, model: MaxRR) -> View:
-        """What the audited model says, and what its extractor does."""
+        """Return the answers of the audited model."""
         if not self.case.touches_core:
             return self.said(model)
         maker, extractor = self.maker, self.case.fitted.extractor
@@ -287,14 +289,16 @@ class Shadows:
         return replace(self.said(model), relearned=maker.relearned(whole, features, test))
 
     def said(self, model: MaxRR) -> View:
-        """The probabilities that the audited model gives."""
+        """Return the probabilities that the audited model gives."""
         case, fitted, maker = self.case, self.case.fitted, self.maker
         parts = (case.forgotten, case.retained.select(case.retained.ids[case.sample]), case.test)
         return View(*(maker.wide(model.predict_proba(part), fitted.codes) for part in parts))
 
     @property
     def again(self) -> Wanted:
-        """What is made with the recorded seed: the model before, and the one retrained without the records."""
+        """The models to make with the recorded seed: the one before the request, and the one retrained without the
+        records.
+        """
         return (BEFORE, RETRAINED), [self.case.fitted.blueprint.seed]
 
     # Views on the disk

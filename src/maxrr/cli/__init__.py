@@ -37,9 +37,7 @@ HELP = (
 
 
 def group(words: str, commands: dict[str, Callable[..., None]], cls: type[Commands] | None = None) -> typer.Typer:
-    """Commands under one name. Python's own tracebacks: they show no local variables, which may be records that
-    somebody asked to have forgotten.
-    """
+    """Make a group of commands. Errors show Python's own traceback, without local variables, which may hold records."""
     made = typer.Typer(
         cls=cls, help=paragraphs(words), no_args_is_help=True, add_completion=cls is not None,
         pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"max_content_width": 100},
@@ -50,7 +48,7 @@ def group(words: str, commands: dict[str, Callable[..., None]], cls: type[Comman
 
 
 def paragraphs(text: str) -> str:
-    """Help as Typer wants it: prose a line each, to be wrapped, and what is indented, as examples, as it is."""
+    """Join the lines of each paragraph for Typer, which wraps them, and keep indented examples as they are."""
     parts = text.split("\n\n")
     return "\n\n".join(f"\b\n{part}" if part.startswith("    ") else part.replace("\n", " ") for part in parts)
 

@@ -112,7 +112,7 @@ def audit(
 
 
 def forgotten_records(workspace: Workspace, receipt: Receipt, training: Dataset, given: str | None) -> Dataset:
-    """The records on a receipt, by their tombstones: from the place given, or from a source that still has them."""
+    """Find the records on a receipt by their tombstones: in the place given, or in a source that still has them."""
     records = workspace.model.kind_.with_classes(training if given is None else everything_in(workspace, given))
     named = workspace.model.on_receipt(receipt, records.ids.tolist())
     if named.replaced.any():
@@ -130,7 +130,7 @@ def forgotten_records(workspace: Workspace, receipt: Receipt, training: Dataset,
 
 
 def everything_in(workspace: Workspace, source: str) -> Dataset:
-    """All records of a source, whichever side they are on: read as it says itself, or as those of the fit were."""
+    """Read all records of a source, training and test: as the file beside it says, or as the fit's source was read."""
     from maxrr.data import load
     from maxrr.data.reading import Reading, reading_of
 
@@ -141,7 +141,7 @@ def everything_in(workspace: Workspace, source: str) -> Dataset:
 
 
 def scratch() -> Path:
-    """A folder in the user's cache for what shadow models say, from where an interrupted audit goes on.
+    """Return a folder in the user's cache, from which an interrupted audit goes on.
 
     It holds probabilities, neither records nor networks. What an audit left behind that nobody went on with is deleted.
     """
@@ -157,7 +157,7 @@ def scratch() -> Path:
 
 
 def exit_code(finding: Finding) -> int:
-    """The exit code that tells a script about the finding."""
+    """Return the exit code for a finding."""
     from maxrr.audit.findings import FOUND, INDISTINGUISHABLE
 
     return {INDISTINGUISHABLE: DONE, FOUND: REFUTED}.get(finding.words, UNDECIDED)
@@ -180,7 +180,7 @@ def check_free(page: Path, receipt: Receipt, model_hash: str) -> None:
 
 
 def write(result: AuditReport, page: Path) -> None:
-    """The report for programs, and the page for people beside it."""
+    """Write the report as JSON, and the page beside it."""
     from maxrr.files import write_atomically
     from maxrr.report.audit import audit_page
 
@@ -190,7 +190,7 @@ def write(result: AuditReport, page: Path) -> None:
 
 
 def tell(result: AuditReport, page: Path) -> None:
-    """The finding for people, and what each attack makes of the model."""
+    """Print the finding, and what each attack makes of the model."""
     from maxrr.audit.findings import FOUND, power_in_words, rank_in_words, sides
     from maxrr.report.words import count, duration
 
@@ -214,7 +214,7 @@ def tell(result: AuditReport, page: Path) -> None:
 
 
 def rows(result: AuditReport) -> list[tuple[str, ...]]:
-    """For each attack its AUC against each model, or its score of a single record."""
+    """Return for each attack its AUC against each model, or its score of a single record."""
     return [
         (
             attack,

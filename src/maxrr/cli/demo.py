@@ -138,7 +138,7 @@ def answer(
 
 
 def titled(title: str) -> Progress:
-    """How far the training alone is, under a title that says what it is for."""
+    """Return a progress that shows training alone, under a title."""
 
     def relay(what: str, done: int, total: int, **numbers: float) -> None:
         if what == "training":
@@ -148,7 +148,7 @@ def titled(title: str) -> Progress:
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:
-    """What a call gives, and the seconds it takes."""
+    """Return the result of a call, and how many seconds it took."""
     start = perf_counter()
     return work(), perf_counter() - start
 
@@ -173,7 +173,7 @@ def check_free(out: Path) -> None:
 
 
 def write(story: Story, out: Path) -> None:
-    """The page. Whatever else is in the folder stays."""
+    """Write the page. Whatever else is in the folder stays."""
     from maxrr.files import write_atomically
     from maxrr.report.demo import demo_page
 
@@ -185,7 +185,7 @@ def write(story: Story, out: Path) -> None:
 
 
 def tell(story: Story) -> None:
-    """The story in a terminal."""
+    """Print the story."""
     from maxrr.report.words import duration, percent
 
     show.say(
@@ -213,7 +213,7 @@ def tell(story: Story) -> None:
 
 
 def choice(story: Story) -> str:
-    """Why core records were not answered the cheap way."""
+    """Say why core records were not answered the cheap way."""
     retrained, cheap = story.requests[-1].plans
     return (
         f"Core records could also be answered with {cheap.guarantee}: the heads move, and the extractor keeps what it "
@@ -222,7 +222,7 @@ def choice(story: Story) -> str:
 
 
 def ending(story: Story) -> str:
-    """What was seen, whether it is what was hoped for or not."""
+    """Say what was seen, whether it was hoped for or not."""
     last = f"A fresh process that trained once more says of the last: {story.replay.outcome}."
     differing = sum(not request.same_bytes for request in story.requests)
     if differing:

@@ -202,7 +202,7 @@ def are_embeddings(source: str, reading: Reading, records: Dataset) -> bool:
 
 
 def core_for(core: str | None, embeddings: bool, network: str | None) -> str:
-    """The core that was named, or the usual one: none for embeddings, unless they are to go through a network."""
+    """Return the core that was named, or the usual one: none for embeddings without a network."""
     if embeddings and core in (None, FROZEN) and network is not None and network == os.environ.get(NETWORK):
         raise Stop(
             USAGE,
@@ -223,7 +223,7 @@ def what_is_learned(core: str, network: str | None) -> str:
 
 
 def recipe_of(file: Path | None, epochs: int | None) -> Recipe:
-    """How an extractor is trained, by a file that is read strictly, and the epochs by themselves."""
+    """Read the recipe from a file, and set the epochs that an option names."""
     from maxrr.files import read_regular
     from maxrr.files.strict_json import from_plain
     from maxrr.nets import Recipe
@@ -238,7 +238,7 @@ def recipe_of(file: Path | None, epochs: int | None) -> Recipe:
 
 
 def class_weights(given: list[str]) -> dict[str, float] | None:
-    """Weights by class, as the options name them."""
+    """Read weights by class from the options."""
     found = {}
     for each in given:
         name, _, number = each.rpartition("=")
@@ -250,7 +250,7 @@ def class_weights(given: list[str]) -> dict[str, float] | None:
 
 
 def network_for(records: Dataset, maker: str | None) -> Network:
-    """The network that was named, or one that suits the records."""
+    """Return the network that was named, or one that suits the records."""
     from maxrr.data.fields import shapes
     from maxrr.nets import MLP, LeNet5
     from maxrr.nets.networks import SMALLEST
@@ -264,7 +264,7 @@ def network_for(records: Dataset, maker: str | None) -> Network:
 
 
 def core_of(word: str, before: Core | None, shards: int) -> Core:
-    """The core that is named: rule, size, and for a rule by hash a file with the key, for a ranking the number of runs.
+    """Make the core from its name on the command line: rule, size, and a file with the key or the number of runs.
 
     A key that is not given is the one of `before`, or drawn: the same records are core as long as it is the same.
     """
@@ -300,7 +300,7 @@ def core_of(word: str, before: Core | None, shards: int) -> Core:
 
 
 def allowed(workspace: Workspace, records: Dataset, skip: bool, copies: str | None) -> Dataset:
-    """The records without those that were forgotten here: left out if the user says so, refused otherwise."""
+    """Return the records that were not forgotten here, if forgotten ones are to be skipped; refuse them otherwise."""
     gone = workspace.model.returning(records, copies=copies is None)
     if len(gone) and not skip:
         raise AlreadyForgotten(
@@ -331,7 +331,7 @@ def added_and_not_in(training: Dataset, workspace: Workspace) -> str:
 
 
 def tell_columns(table: Dataset, json: bool) -> None:
-    """Which columns of a table became inputs, and what may be wrong with these."""
+    """Print which columns of a table became inputs, and warn of doubtful ones."""
     from maxrr.data.doubts import doubts
 
     names = table.columns
@@ -345,12 +345,12 @@ def tell_columns(table: Dataset, json: bool) -> None:
 
 
 def fitted(folder: Path, now: Commit) -> str:
-    """Say that the model was fitted, to somebody whom the answer did not reach."""
+    """Say that the model was fitted, where the answer itself could not be printed."""
     return f"the model was fitted, and is in {show.near(folder)}"
 
 
 def tell(present: Status, scores: dict[str, Any], seconds: float, json: bool) -> None:
-    """What came of a fit, for programs or for people, and what to do next."""
+    """Print what came of a fit, and what to do next."""
     from maxrr.report.words import count, duration
 
     if json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from json import dumps, loads
@@ -14,7 +14,7 @@ from maxrr.cli import show
 from maxrr.cli.run import AFTERWARDS, Stop, in_words, silence
 
 if TYPE_CHECKING:
-    from maxrr.unlearning import MaxRR, Receipt
+    from maxrr.unlearning import Plan, Receipt
     from maxrr.workspace import Commit, Workspace
 
 Done = Callable[[Path, "Commit"], str]
@@ -31,23 +31,23 @@ class Outcome:
 
     @contextmanager
     def work(self, folder: Path, undone: str, done: Done) -> Iterator[None]:
-        """The work itself, by one who keeps others out of the folder. Whoever interrupts it is told what it came to."""
+        """Run the work of a command, and note whether it was committed, also where it is interrupted."""
         before = state_of(folder)
         try:
             yield
         except BaseException as error:
-            if (after := present(folder)) is not None and after.state != before:
+            if (after := readable_commit(folder)) is not None and after.state != before:
                 self.done = done(folder, after)
             elif isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(undone) from None
             raise
-        if (after := present(folder)) is not None and after.state != before:
+        if (after := readable_commit(folder)) is not None and after.state != before:
             self.done, self.returned = done(folder, after), True
 
 
 @contextmanager
 def told() -> Iterator[Outcome]:
-    """All of a command that changes a workspace, its answer included."""
+    """Run a whole command that changes a workspace; errors after the commit say that it was carried out."""
     outcome = Outcome()
     try:
         yield outcome
@@ -75,20 +75,20 @@ def request_done(folder: Path, now: Commit) -> str:
 
 
 def receipt_in(folder: Path, number: int) -> str:
-    """How a user gets at a receipt."""
+    """Say how a user sees a receipt."""
     return f"number {number}: maxrr receipt show {show.near(folder)} {number}"
 
 
 def state_of(folder: Path) -> int:
-    """How often something was committed to the workspace on the disk; 0 before the first fit."""
+    """Return how often something was committed to the workspace; 0 before the first fit."""
     from maxrr.workspace import Commit
 
     last = Commit.last(folder)
     return 0 if last is None else last.state
 
 
-def present(folder: Path) -> Commit | None:
-    """The state on the disk, if there is one that can be read."""
+def readable_commit(folder: Path) -> Commit | None:
+    """Return the last commit; None if there is none that can be read."""
     from maxrr.workspace import Commit
 
     try:
@@ -97,16 +97,18 @@ def present(folder: Path) -> Commit | None:
         return None
 
 
-def carry_out(outcome: Outcome, workspace: Workspace, undone: str, work: Callable[[MaxRR], Receipt]) -> Receipt:
-    """Have a model do what it was asked for, and note what came of it."""
+def carry_out(
+    outcome: Outcome, workspace: Workspace, undone: str, plan: Plan, source: Mapping[str, str] | None = None
+) -> Receipt:  # fmt: skip
+    """Execute a plan, and note what came of it."""
     with outcome.work(workspace.folder, undone, request_done), show.progress():
-        receipt = work(workspace.model)
+        receipt = workspace.model.execute(plan, source=source, progress=show.report)
     outcome.unfinished = workspace.unfinished
     return receipt
 
 
 def earlier_receipts(folder: Path, hmacs: Sequence[str]) -> list[int]:
-    """The numbers of the receipts by which what these HMACs name was forgotten."""
+    """Return the numbers of the receipts by which the records or people of these HMACs were forgotten."""
     from maxrr.workspace import overview
 
     wanted = set(hmacs)
@@ -115,7 +117,7 @@ def earlier_receipts(folder: Path, hmacs: Sequence[str]) -> list[int]:
 
 
 def tell(receipt: Receipt, folder: Path, *, json: bool) -> None:
-    """The receipt, how to see it, and whether that is the end of it."""
+    """Print a receipt, how to see it, and whether an audit is due."""
     from maxrr.report.words import count, duration
     from maxrr.unlearning import Guarantee
 

@@ -44,7 +44,7 @@ def beginning(file: Path) -> bytes:
 
 
 def is_page(file: Path, title: str) -> bool:
-    """Whether there is a page of ours whose title begins so."""
+    """Whether a file is a page of this library with a title that begins so."""
     from maxrr.files import read_regular
     from maxrr.report.page import is_report
 

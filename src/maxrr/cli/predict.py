@@ -72,7 +72,7 @@ def predict(
 
 
 def answer(name: str, probabilities: NDArray[Any], classes: list[str], chosen: int) -> dict[str, Any]:
-    """The class of one record, and the most probable ones."""
+    """Describe the class of one record, and the most probable classes."""
     order = sorted(range(len(classes)), key=lambda place: -probabilities[place])[:MOST]
     top = [{"class": classes[place], "probability": float(probabilities[place])} for place in order]
     return {"record": name, "class": classes[chosen], "probability": float(probabilities[chosen]), "top": top}
@@ -82,7 +82,7 @@ def answer(name: str, probabilities: NDArray[Any], classes: list[str], chosen: i
 
 
 def records_in(path: Path, kind: RecordKind, reading: Reading) -> tuple[list[str], NDArray[Any]]:
-    """The records in a file, and a name for each: its place in the file, if there are several."""
+    """Read the records in a file, and name each: by its place in the file, if there are several."""
     suffix = path.suffix.lower()
     if suffix in IMAGES:
         records = from_image(path, kind)[None]
@@ -100,7 +100,7 @@ def records_in(path: Path, kind: RecordKind, reading: Reading) -> tuple[list[str
 
 
 def from_image(path: Path, kind: RecordKind) -> NDArray[Any]:
-    """An image file as a record: its pixels, from 0 to 1 where the workspace's records are no bytes."""
+    """Read an image file as a record: its pixels as bytes, or from 0 to 1 for a model of floats."""
     import numpy as np
 
     from maxrr.data.images import decoded
@@ -113,7 +113,7 @@ def from_image(path: Path, kind: RecordKind) -> NDArray[Any]:
 
 
 def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
-    """The records in an .npz file: X or x_test, as in a source, or its only array; of several inputs X.ids or ids."""
+    """Read the records in an .npz file: X or x_test, or its only array; of several inputs X.ids or ids."""
     from maxrr.data.arrays import names_in, read_npz
     from maxrr.data.fields import fields_of, packed
     from maxrr.unlearning.record_kind import RecordKind
@@ -139,7 +139,7 @@ def from_npz(path: Path, kind: RecordKind) -> NDArray[Any]:
 
 
 def from_table(path: Path, kind: RecordKind, reading: Reading) -> NDArray[Any]:
-    """The records in a CSV or Parquet file: its columns by name where these are known, and otherwise in their order."""
+    """Read the records in a CSV or Parquet file: columns by name where the names are known, else in their order."""
     from maxrr.data.checks import named
     from maxrr.data.encoding import columns_of
     from maxrr.data.tables import columns_in, inputs_of
@@ -154,7 +154,7 @@ def from_table(path: Path, kind: RecordKind, reading: Reading) -> NDArray[Any]:
 
 
 def as_records(path: Path, found: NDArray[Any], kind: RecordKind) -> NDArray[Any]:
-    """One record or many, as the workspace has them."""
+    """Convert an array of one record or many to the shape and type of the model's records."""
     import numpy as np
 
     if kind.dtype.names is not None:

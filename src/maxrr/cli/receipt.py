@@ -47,7 +47,7 @@ def present(
     if out is not None:
         outputs.check(out, "a receipt", lambda file: bool(read(file)))
     file = place if receipt is None else Path(receipt)
-    handed = kept(place, receipt) if receipt is not None and receipt.isdecimal() else read(file)
+    handed = receipt_in_folder(place, receipt) if receipt is not None and receipt.isdecimal() else read(file)
     if out is not None:
         from maxrr.files import write_atomically
 
@@ -64,8 +64,8 @@ def present(
     show.facts([*said.states, *signed])
 
 
-def kept(workspace: Path, number: str) -> HandedReceipt:
-    """A receipt that a workspace has handed out, without opening all of it."""
+def receipt_in_folder(workspace: Path, number: str) -> HandedReceipt:
+    """Return a receipt of a workspace, without making the model."""
     from maxrr.workspace import overview
 
     found = overview(workspace).handed
@@ -75,7 +75,7 @@ def kept(workspace: Path, number: str) -> HandedReceipt:
 
 
 def read(path: Path) -> HandedReceipt:
-    """A receipt from a file: an envelope, or the text of one that is not signed."""
+    """Read a receipt from a file: an envelope, or the text of an unsigned one."""
     from maxrr.files import read_regular
     from maxrr.unlearning.statements import HandedReceipt
 
@@ -88,7 +88,9 @@ def read(path: Path) -> HandedReceipt:
 
 
 def receipt_of(workspace: Workspace, name: str) -> HandedReceipt:
-    """The receipt, which must be one that this workspace handed out: of any other, nothing could be replayed here."""
+    """Return a receipt by number or file; refuse one that this workspace did not hand out, which cannot be replayed
+    here.
+    """
     if name.isdecimal():
         return workspace.receipt(int(name))
     given = read(Path(name))

@@ -24,7 +24,8 @@ from maxrr.cli.workspaces import (
 from maxrr.plain_text import size
 
 if TYPE_CHECKING:
-    from maxrr.unlearning import Replay
+    from maxrr.data import Dataset
+    from maxrr.unlearning import Bundle, MaxRR, Receipt, Replay
     from maxrr.unlearning.statements import HandedReceipt
 
 BUNDLE = "model.bundle"  # in a folder
@@ -73,21 +74,16 @@ def replay(
 
 
 def in_workspace(folder: Path, named: str, source: list[str] | None) -> tuple[HandedReceipt, Replay]:
-    """The replay by whoever has the workspace."""
-    from maxrr.unlearning import replay as replay_
-
+    """Replay a receipt with the workspace."""
     with opened(folder, read_only=True) as workspace, show.progress():
         workspace.check_code(training=True)
         handed = receipt_of(workspace, named)
         records, _ = sides(workspace, source)
-        show.report("training again in a fresh process", 0, 1)
-        replayed = replay_(handed.receipt, workspace.model, records)
-        show.report("training again in a fresh process", 1, 1)
-    return handed, replayed
+        return handed, shown_replay(handed.receipt, workspace.model, records)
 
 
 def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedReceipt, Replay]:
-    """The replay by somebody who has the data and a bundle, but no workspace.
+    """Replay a receipt with a bundle and the data, without a workspace.
 
     The data are read as the file beside them says, or else the one beside the bundle.
     """
@@ -98,7 +94,6 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
     from maxrr.data.reading import Reading, reading_of
     from maxrr.errors import NetworkMissing, TrainingMissing, UnknownRecords
     from maxrr.unlearning import Bundle
-    from maxrr.unlearning import replay as replay_
     from maxrr.unlearning.bundles import facts_in
     from maxrr.unlearning.codec import network_named
     from maxrr.unlearning.record_kind import RecordKind
@@ -134,13 +129,20 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
             test,
             lambda ids: np.isin(ids, found.ids) | found.forgotten(ids),
         )
-        show.report("training again in a fresh process", 0, 1)
         try:
-            replayed = replay_(handed.receipt, found, records)
+            return handed, shown_replay(handed.receipt, found, records)
         except UnknownRecords as error:
             raise Stop(REFUTED, f"{' and '.join(source)}: {error}") from None
-        show.report("training again in a fresh process", 1, 1)
-    return handed, replayed
+
+
+def shown_replay(receipt: Receipt, model: MaxRR | Bundle, records: Dataset) -> Replay:
+    """Replay a receipt, and show progress."""
+    from maxrr.unlearning import replay
+
+    show.report("training again in a fresh process", 0, 1)
+    replayed = replay(receipt, model, records)
+    show.report("training again in a fresh process", 1, 1)
+    return replayed
 
 
 def bundle(

@@ -18,7 +18,7 @@ UNDONE = "nothing was changed, and no record forgotten"  # what is said to someb
 def request_of(
     ids: list[str] | None, ids_file: str | None, subject: list[str] | None, receipt: int | None = None
 ) -> dict[str, Any]:  # fmt: skip
-    """Which records are asked for, as `MaxRR.plan` takes it: they are named in one way."""
+    """Return the records that the options name, as `MaxRR.plan` takes them: they are named in one way."""
     if sum(bool(given) for given in (ids, ids_file, subject, receipt)) != 1:
         raise Stop(USAGE, "name the records with one of --ids, --ids-file, --subject and --receipt")
     if receipt:
@@ -33,7 +33,7 @@ def request_of(
 
 
 def ids_in(file: str) -> list[str]:
-    """The lines of a file, without what editors and spreadsheets put around them."""
+    """Read the lines of a file, without what editors and spreadsheets put around them."""
     from maxrr.files import read_regular
 
     content = sys.stdin.buffer.read() if file == "-" else read_regular(file)
@@ -50,12 +50,12 @@ def ids_in(file: str) -> list[str]:
 
 
 def refusal(plan: Plan) -> str:
-    """Why a request is refused, in the words of the shell; nothing if it is not."""
+    """Say in the shell's words why a request is refused; empty if it is not."""
     return plan.refusal_in(lambda policy: f"--policy {policy}") or ""
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
-    """A plan for programs, what could be asked for instead included."""
+    """Describe a plan for programs, with its alternatives."""
     others = [as_json(other) for other in plan.alternatives]
     return plan.to_dict() | {"refusal": refusal(plan) or None, "alternatives": others}
 
@@ -67,7 +67,7 @@ def check_can_ask(*, yes: bool, json: bool) -> None:
 
 
 def confirm(plan: Plan, question: str, *, yes: bool) -> None:
-    """Refuse what the plan refuses; else show it, and go on if somebody at the terminal says so, or --yes does."""
+    """Refuse what the plan refuses; otherwise show the plan, and go on if --yes or somebody at the terminal says so."""
     if plan.refusal:
         words = f"refused: {refusal(plan)}"
         if plan.unknown:
@@ -84,7 +84,7 @@ def confirm(plan: Plan, question: str, *, yes: bool) -> None:
 
 
 def tell(plan: Plan) -> None:
-    """A plan for people."""
+    """Print a plan."""
     from maxrr.report.words import count, duration
 
     kinds = {
@@ -106,7 +106,7 @@ def tell(plan: Plan) -> None:
 
 
 def work(plan: Plan) -> str:
-    """What there is to do, beside erasing the records."""
+    """Say what there is to do, beside erasing the records."""
     from maxrr.report.words import count, listed
     from maxrr.unlearning import Action
 

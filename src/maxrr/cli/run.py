@@ -40,7 +40,7 @@ BY_STATUS = {
 
 
 class Stop(Exception):
-    """The command ends here: with this exit status, and a line on stderr if there is something to say."""
+    """The end of a command: with an exit status, and a line on stderr if there is something to say."""
 
     def __init__(self, status: int, message: str = "", code: str = "") -> None:
         super().__init__(message)
@@ -53,10 +53,10 @@ LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch"
 
 
 class Commands(TyperGroup):
-    """All of the command line. Whatever a command raises ends here."""
+    """The group of all commands, in which whatever a command raises ends."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
-        """Do what the arguments say, and exit. `python -m maxrr` calls itself maxrr, too."""
+        """Run the command that the arguments name, and exit. `python -m maxrr` calls itself maxrr, too."""
         prepare_streams()
         given = settings.get("args", *arguments[:1])
         self.as_json = "--json" in (sys.argv if given is None else given)
@@ -132,7 +132,7 @@ def silence(stream: TextIO) -> None:
 
 
 def in_words(error: Exception) -> str:
-    """The message, without Python's trimmings.
+    """Return the message of an error, without Python's trimmings.
 
     >>> in_words(FileNotFoundError(2, "No such file or directory", "cats.npz"))
     'cats.npz: No such file or directory'

@@ -34,13 +34,13 @@ class Bad(str):
 
 
 def tame(text: str, steering: re.Pattern[str] = STEERING) -> str:
-    """The text with characters that steer a terminal written out, and as bad as it was."""
+    """Write out characters that steer a terminal; a `Bad` cell stays one."""
     found = plain_text.tame(text, steering)
     return Bad(found) if isinstance(text, Bad) else found
 
 
 def say(text: str) -> None:
-    """A sentence on stdout."""
+    """Print a sentence on stdout."""
     if console := rich_console(sys.stdout):
         console.print(tame(text), markup=False)
     else:
@@ -48,17 +48,17 @@ def say(text: str) -> None:
 
 
 def error(text: str) -> None:
-    """What went wrong, on stderr."""
+    """Print on stderr what went wrong."""
     note("Error", "red", text)
 
 
 def warning(text: str) -> None:
-    """What should be known but stops nothing, on stderr."""
+    """Print a warning on stderr."""
     note("Warning", "yellow", text)
 
 
 def note(kind: str, colour: str, text: str) -> None:
-    """A sentence on stderr, with a word before it that says what it is."""
+    """Print a sentence on stderr, after a word that says what it is."""
     if console := rich_console(sys.stderr):
         console.print(f"[bold {colour}]{kind}:[/]", end=" ")
         console.print(tame(text, IN_LINES), markup=False)
@@ -67,24 +67,24 @@ def note(kind: str, colour: str, text: str) -> None:
 
 
 def json(value: Any) -> None:
-    """The same facts for programs, on stdout."""
+    """Print a value as JSON on stdout."""
     json_text(dumps(value, indent=2, ensure_ascii=False))
 
 
 def json_text(text: str) -> None:
-    """JSON that is written already, on stdout. It means the same: such characters occur in its strings only."""
+    """Print JSON text on stdout, with characters that steer a terminal escaped: they occur in its strings only."""
     print(IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def near(path: str | Path) -> str:
-    """A path as it can be typed here: without the current folder in front."""
+    """Return a path as it can be typed here: without the current folder in front."""
     return str(Path(path).relative_to(Path.cwd()) if Path(path).is_relative_to(Path.cwd()) else path)
 
 
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Collection[str] = (), caption: str = ""
 ) -> None:
-    """A table on stdout; the columns under `numbers` end flush."""
+    """Print a table on stdout; the columns under `numbers` are aligned at their right."""
     rows = [[tame(cell) for cell in row] for row in rows]
     console = rich_console(sys.stdout)
     if not console:
@@ -105,7 +105,7 @@ def table(
 def plain_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str] = (), caption: str = ""
 ) -> str:
-    """The table as lines of text.
+    """Write a table as lines of text.
 
     >>> print(plain_table(["class", "records"], [["cat", "5"], ["dog", "12"]], numbers=["records"]))
     class  records
@@ -122,7 +122,7 @@ def plain_table(
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> None:
-    """What is so, each fact under its name, on stdout."""
+    """Print facts on stdout, each under its name."""
     pairs = [(tame(name), tame(value)) for name, value in pairs]
     console = rich_console(sys.stdout)
     if not console:
@@ -141,7 +141,7 @@ _running: list[Progress] = []  # how far long work is, while it is drawn
 
 
 def report(what: str, done: int, total: int, **numbers: float) -> None:
-    """Draw how far long work is, within the block of `progress`; elsewhere nothing."""
+    """Show how far long work is, inside a block of `progress`."""
     if _running:
         _running[-1](what, done, total, **numbers)
 
@@ -159,7 +159,7 @@ def progress() -> Iterator[Progress]:
 
 @contextmanager
 def drawn() -> Iterator[Progress]:
-    """Lines where nobody looks, and bars in a terminal."""
+    """Draw progress as bars on a terminal, and as lines elsewhere."""
     console = rich_console(sys.stderr)
     if not console:
         with closing(Line(sys.stderr)) as line:
@@ -195,7 +195,7 @@ class Bars:
 
 
 def rich_console(stream: TextIO) -> Console | None:
-    """Rich's view of a terminal; None where there is none."""
+    """Return Rich's console for a terminal; None for any other stream."""
     if not stream.isatty():
         return None
     from rich.console import Console

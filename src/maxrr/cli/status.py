@@ -83,7 +83,7 @@ def scores_of(model: MaxRR, test: Dataset) -> dict[str, Any]:
 
 
 def tell_scores(scores: Mapping[str, Any]) -> None:
-    """Accuracy, and the classes that are found least often."""
+    """Print the accuracy, and the classes that are found least often."""
     from maxrr.report.words import count, percent
 
     if "recall" not in scores:
@@ -95,7 +95,7 @@ def tell_scores(scores: Mapping[str, Any]) -> None:
 
 
 def tell_ids(workspace: Path, kind: str, limit: int, json: bool) -> None:
-    """The ids of the first records of one kind."""
+    """Print the ids of the first records of one kind."""
     with opened(workspace, read_only=True) as found:
         ids = found.model.ids_of(kind).tolist()
     if json:
@@ -108,7 +108,7 @@ def tell_ids(workspace: Path, kind: str, limit: int, json: bool) -> None:
 
 
 def entry(receipt: Receipt) -> dict[str, Any]:
-    """A request in the list."""
+    """Describe a request by the fields of its receipt that `status --json` lists."""
     return {
         "number": receipt.number, "time": receipt.time, "guarantee": receipt.guarantee,
         "records": receipt.requested, "added": receipt.added or 0, "model_after": receipt.model_after,
@@ -116,14 +116,14 @@ def entry(receipt: Receipt) -> dict[str, Any]:
 
 
 def tell(status: Status) -> None:
-    """The workspace for people."""
+    """Print what is in the workspace."""
     near = show.near(status.folder)
     show.facts([(name, text.replace(status.folder, near)) for name, text in status.facts.items()])
     tell_counts({"core": status.core, "influential": status.influential, "free": status.free}, status.people)
 
 
 def tell_counts(kinds: Mapping[str, int], people: Mapping[str, int] | None = None) -> None:
-    """How many records, and people, there are of each kind, and what forgetting them costs."""
+    """Print how many records, and people, there are of each kind, and what forgetting them costs."""
     from maxrr.report.words import percent
 
     records = max(sum(kinds.values()), 1)
@@ -137,7 +137,7 @@ def tell_counts(kinds: Mapping[str, int], people: Mapping[str, int] | None = Non
 
 
 def tell_requests(status: Status, receipts: list[Receipt]) -> None:
-    """What was asked for, and the answers."""
+    """Print the requests and their answers."""
     if not status.requests:
         return
     rows = [
@@ -149,12 +149,12 @@ def tell_requests(status: Status, receipts: list[Receipt]) -> None:
 
 
 def concerned(receipt: Receipt) -> str:
-    """How many records a request was about; those that were added have a plus."""
+    """Return how many records a request was about; a plus marks added records."""
     return f"{receipt.requested:,}" if receipt.added is None else f"+{receipt.added:,}"
 
 
 def tell_exports(status: Status) -> None:
-    """Which copies of the model are out of date, and what to do about them."""
+    """Print which exports are out of date, and what to do about them."""
     old = [export for export in status.exports if export.out_of_date and not export.replaced]
     if not old:
         return

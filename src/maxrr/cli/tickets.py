@@ -64,7 +64,7 @@ def answer(
                     requests.confirm(plan, "Answer these tickets for good?", yes=yes)
                     until_told.enter_context(show.progress())
             ending.unfinished = found.unfinished
-        told = [came_to(result, ticket, results) for result, ticket in asked]
+        told = [note_outcome(result, ticket, results) for result, ticket in asked]
         write(results, told)
         tell(told, results, json=json)
     if any(result.outcome == "refused" for result in told):
@@ -75,7 +75,7 @@ def answer(
 
 
 def lines_in(file: Path) -> list[tuple[int, dict[str, str]]]:
-    """The tickets of a file, with the number of the line of each; a line with more cells than columns says nothing."""
+    """Read the tickets of a file, each with the number of its line; a line with too many cells has no values."""
     from maxrr.files import read_regular
 
     try:
@@ -97,7 +97,7 @@ def lines_in(file: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Ticket | None]:
-    """Ask for what a line says; None where it says nothing that could be asked for."""
+    """Ask for what a line of the file names; a line that cannot be read has no ticket."""
     from maxrr.data.checks import check_identifiers
     from maxrr.workspace.batches import as_day
 
@@ -120,7 +120,7 @@ def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Tic
 # Telling
 
 
-def came_to(result: Result, ticket: Ticket | None, results: Path) -> Result:
+def note_outcome(result: Result, ticket: Ticket | None, results: Path) -> Result:
     """Note what became of a ticket, and write the answer for a person of whom nothing is here."""
     from maxrr.files import write_atomically
 
@@ -158,7 +158,7 @@ def is_results(file: Path) -> bool:
 
 
 def tell(told: Sequence[Result], results: Path, *, json: bool) -> None:
-    """How many tickets came to what, and where the results are."""
+    """Print how many tickets came to what, and where the results are."""
     if json:
         show.json({"results": str(results), "tickets": [asdict(each) for each in told]})
         return

@@ -97,7 +97,7 @@ def unlearn(
             if plan.action.fits_anew and not plan.refusal:
                 found.check_code(training=bool(plan.trains))
             requests.confirm(plan, "Forget these records for good?", yes=yes)
-            done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
+            done = outcome.carry_out(ending, found, UNDONE, plan)
         outcome.tell(done, workspace, json=json)
 
 
@@ -137,7 +137,7 @@ def replace(
             if plan.trains and not plan.refusal:
                 found.check_code(training=True)
             requests.confirm(plan, "Replace this record for good?", yes=yes)
-            done = outcome.carry_out(ending, found, UNDONE, lambda model: model.execute(plan, progress=show.report))
+            done = outcome.carry_out(ending, found, UNDONE, plan)
         outcome.tell(done, workspace, json=json)
 
 
@@ -191,14 +191,12 @@ def add(
             if plan:
                 return
             requests.confirm(planned, "Add these records?", yes=yes)
-            done = outcome.carry_out(
-                ending, found, UNADDED, lambda model: model.execute(planned, source=notes, progress=show.report)
-            )
+            done = outcome.carry_out(ending, found, UNADDED, planned, notes)
         outcome.tell(done, workspace, json=json)
 
 
 def forgotten_people(workspace: Workspace, new: Dataset) -> int:
-    """How many people are forgotten, and have records among these that the workspace does not know of."""
+    """Count people who were forgotten and have no record here, and about whom these are new records."""
     people = [] if new.subjects is None else set(new.subjects.tolist())
     gone = [person for person in people if workspace.model.has_forgotten(subjects=person)]
     return sum(not workspace.find(subject=person).here for person in gone)

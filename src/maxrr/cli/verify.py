@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Found:
-    """What was checked, and what is told of it beside that if nothing is wrong: for programs, and for people."""
+    """The checks that were made, and what else is said if none failed."""
 
     checks: list[Check] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     sentences: list[str] = field(default_factory=list)
 
     def check(self, name: str, claim: str, look: Callable[[], object]) -> None:
-        """Note whether a claim holds: it does if looking raises nothing, and finds no words for what is wrong."""
+        """Check a claim: it holds if `look` raises nothing and returns no words."""
         from maxrr.evidence import Check
 
         known = True
@@ -103,14 +103,14 @@ def verify(
 
 
 def holding(check: Check) -> str:
-    """Whether a claim holds, for people."""
+    """Say whether a claim holds."""
     if check.held:
         return "yes"
     return show.Bad(f"{'not known' if check.held is None else 'no'}: {check.wrong}")
 
 
 def kind_of(thing: Path) -> str:
-    """What a file or folder is, by how it begins."""
+    """Tell what a file or folder is, by how it begins."""
     from maxrr.evidence.dossiers import DOSSIER_TYPE, LARGEST_DOSSIER
     from maxrr.files import read_regular
 
@@ -133,7 +133,7 @@ def kind_of(thing: Path) -> str:
 
 
 def needed(keys: Sequence[PublicKey]) -> None:
-    """Refuse to check what is signed without the keys."""
+    """Refuse to check a signature without the operator's keys."""
     if not keys:
         raise Stop(USAGE, "this is signed: name the file of the operator's public keys with --key")
 
@@ -219,14 +219,14 @@ def of_receipt(file: Path, keys: tuple[PublicKey, ...], against: Path | None) ->
 
 
 def held(workspace: Workspace) -> str:
-    """How many records are there that the workspace has forgotten; nothing if there are none."""
+    """Say how many forgotten records the workspace holds again; empty if it holds none."""
     model = workspace.model
     back = int(model.has_forgotten(model.ids_of()).sum())
     return f"{back:,} of them {'is' if back == 1 else 'are'}" if back else ""
 
 
 def answer_in(content: bytes) -> tuple[Envelope | None, Statement] | None:
-    """What says that nothing of a person or record is in a model, and its envelope; None where it is something else."""
+    """Read the statement that nothing of a person or record is in a model, with its envelope; None if it is another."""
     from maxrr.evidence.envelopes import NOTHING_TYPE, Envelope, Statement
     from maxrr.unlearning.statements import is_envelope
 
@@ -262,7 +262,7 @@ def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> 
     found.facts = {"answer": dict(said)}
     found.sentences = [
         f"Nothing of {whose} was in the model {statement.subjects[0].sha256[:12]}… on {said.get('time')}, and nothing "
-        "was forgotten there before."
+        "of it was forgotten there since the last fit."
     ]
     return found
 
@@ -271,9 +271,9 @@ def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> 
 
 
 def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
-    """Check a log, that of a workspace with its receipts, and that it begins with all that it had."""
+    """Check a log, with the receipts of its workspace, and that it begins with all entries of an older one."""
     from maxrr.evidence import Check, Log, check_log, compare_logs
-    from maxrr.evidence.log import History
+    from maxrr.evidence.log import LogRelation
     from maxrr.workspace import check_receipt_log
 
     found, folder = Found(), None if place.is_file() else log_in(place)
@@ -308,14 +308,14 @@ def of_log(place: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Fo
             return found
         size = (old.checkpoint if isinstance(old, Log) else old).size
         wrong = {
-            History.same: "", History.extends: "",
-            History.older: f"older: it had {count(size, 'entry', 'entries')}, and has {facts['entries']:,}. An old "
+            LogRelation.same: "", LogRelation.extends: "",
+            LogRelation.older: f"older: it had {count(size, 'entry', 'entries')}, and has {facts['entries']:,}. An old "
             "copy was restored, or entries were taken out",
-            History.forked: "split view: two histories are signed. Keep both: together they prove it",
-            History.unknown: f"{place} is only a checkpoint: bring the files of its log",
+            LogRelation.forked: "split view: two histories are signed. Keep both: together they prove it",
+            LogRelation.unknown: f"{place} is only a checkpoint: bring the files of its log",
         }[outcome]  # fmt: skip
         found.facts = facts | {"outcome": outcome}
-        found.checks.append(Check("history", claim, None if outcome is History.unknown else not wrong, wrong))
+        found.checks.append(Check("history", claim, None if outcome is LogRelation.unknown else not wrong, wrong))
     return found
 
 
@@ -337,7 +337,7 @@ def of_keys(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Fo
 
 
 def log_in(place: Path) -> Path:
-    """The folder of a log: the one that was named, or that of the workspace that was."""
+    """Return the folder of a log, which is named itself or by its workspace."""
     from maxrr.evidence.log import CHECKPOINT, LOG
 
     if place.is_file():
@@ -357,7 +357,7 @@ def log_in(place: Path) -> Path:
 
 
 def state_in(place: Path, keys: Sequence[PublicKey]) -> Log | Checkpoint:
-    """A log with its files, or a checkpoint by itself."""
+    """Open a log with its files, or read a checkpoint alone."""
     from maxrr.evidence import Checkpoint, Log
     from maxrr.evidence.checkpoints import LARGEST_CHECKPOINT
     from maxrr.files import read_regular

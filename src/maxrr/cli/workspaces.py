@@ -32,7 +32,7 @@ def opened(
     folder: Path, *, moved: Sequence[str] | None = None, records: Callable[[], Dataset] | None = None,
     read_only: bool = False, newest: bool | None = None,
 ) -> Iterator[Workspace]:  # fmt: skip
-    """The workspace, for as long as the block lasts; to work in it, with the user's key, if there is one.
+    """Open a workspace for the length of a block; to change it, with the user's key if there is one.
 
     Raw records are read if the work needs them, from where they have moved, or by `records`. The user's own network and
     training function are those that the environment names. What is known to be an older copy is refused, if nothing
@@ -58,7 +58,7 @@ def opened(
 
 
 def open_folder(folder: Path, *, newest: bool, **options: Any) -> Workspace:
-    """Open a workspace, if it need not be the newest copy or is not known to be an older one."""
+    """Open a workspace; with `newest`, refuse a copy that is known to be older."""
     from maxrr.workspace import OlderCopyWarning, Workspace
 
     with warnings.catch_warnings():
@@ -77,7 +77,7 @@ def open_folder(folder: Path, *, newest: bool, **options: Any) -> Workspace:
 def named_network(
     maker: str, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int
 ) -> NamedNetwork:  # fmt: skip
-    """A network of the user's own for such records, made once to see whether it can be."""
+    """Name a network of the user's own for such records, and make it once to see that it works."""
     from maxrr.nets.naming import NamedNetwork
 
     try:
@@ -91,7 +91,7 @@ def named_network(
 
 
 def training_function(name: str) -> TrainingFunction:
-    """A training function of the user's own."""
+    """Import a training function of the user's own."""
     from maxrr.nets.naming import find_maker
 
     found: TrainingFunction = find_maker(name)
@@ -100,7 +100,7 @@ def training_function(name: str) -> TrainingFunction:
 
 @contextmanager
 def importing_from_here(*names: str | None) -> Iterator[None]:
-    """Code of the user's own may lie in the current folder, which is looked in last: it hides no package."""
+    """Let the user's own modules be imported from the current folder, which is searched last."""
     if all(name is None for name in names):
         yield
         return
@@ -116,16 +116,14 @@ def importing_from_here(*names: str | None) -> Iterator[None]:
 
 
 def reading_in(notes: Mapping[str, str]) -> Reading:
-    """How a source is read, by what a workspace has noted of it."""
+    """Read how a source is read from a workspace's notes of it."""
     from maxrr.data.reading import Reading
 
     return Reading.from_toml(notes.get("reading", ""))
 
 
 def noted(source: str, reading: Reading) -> dict[str, Any]:
-    """What a workspace keeps of a source, as `maxrr.data.load` takes it: where it is, wherever later commands run, and
-    how it is read.
-    """
+    """Note for a workspace where a source is, as an absolute path, and how it is read, for `maxrr.data.load`."""
     from maxrr.data import available
 
     name = source if source in [name for name, _ in available()] else str(Path(source).absolute())
@@ -150,14 +148,14 @@ def sides(workspace: Workspace, moved: Sequence[str] | None) -> tuple[Dataset, D
 def learned_and_test(
     kind: RecordKind, learned: list[Dataset], test: Dataset, is_known: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> tuple[Dataset, Dataset]:
-    """Join what was learned: a source may set aside for testing what the model was given in another way."""
+    """Join the records that the model learned, also those that a source now sets aside for testing."""
     test = kind.conform(test)
     seen = test.ids[is_known(test.ids)]
     return kind.join([*learned, *([test.select(seen)] if len(seen) else [])]), test.without(seen)
 
 
 def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
-    """Where the records of a workspace come from, each place once."""
+    """Return where the records of a workspace come from, each place once."""
     notes = distinct(workspace.sources)
     for note in notes:
         if "source" not in note:
@@ -173,12 +171,12 @@ def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def moved_sources(workspace: Workspace, places: Sequence[str]) -> list[dict[str, Any]]:
-    """The sources of a workspace in other places: each is read as the one was whose place it takes, or as the last."""
+    """Return the new places of a workspace's sources; each is read as the source in whose place it stands."""
     readings = [note.get("reading") for note in distinct(workspace.sources)]
     readings += [readings[-1]] * len(places)
     return [{"source": place, "reading": reading} for place, reading in zip(places, readings, strict=False)]
 
 
 def distinct(notes: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    """Each note once."""
+    """Drop repeated notes."""
     return [note for number, note in enumerate(notes) if note not in notes[:number]]

@@ -95,14 +95,14 @@ class Core(Protocol):
 
 
 class Words(NamedTuple):
-    """What every choice by a rule says: its `depended_on`, and what of its `details` does not depend on the records."""
+    """The words of a choice by a rule: what it depended on, and those details that no record changes."""
 
     depended_on: str
     details: Details
 
 
 def words_of(core: Core | None, network: Network) -> Words | None:
-    """What every choice by a rule of this library says; None for any other, whose words are its maker's.
+    """Return the words of a rule of this library; None for any other rule.
 
     >>> words_of(HashCore(0.3, key="house"), network=None).details
     {'kind': 'hash', 'fraction': 0.3, 'by': 'subject'}
@@ -114,7 +114,7 @@ def words_of(core: Core | None, network: Network) -> Words | None:
 def choice_of(
     dataset: Dataset, ids: NDArray[Any], words: Words, *, unconditional: bool, **details: int | float
 ) -> Choice:  # fmt: skip
-    """The choice of these records, if a classifier can be trained on them.
+    """Make the choice of these records; refuse a core that no classifier can be trained on.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def choice_of(
 
 
 def in_shards(count: int) -> Details:
-    """What details say of shards: nothing where there is one, as before there were several."""
+    """Return the number of shards as a detail, if there are several."""
     return {"shards": count} if count > 1 else {}
 
 
@@ -210,7 +210,7 @@ class HashCore:
         return np.array([int.from_bytes(value[:8], "big") < bound for value in hashes], dtype=bool)
 
     def _words(self, network: Network) -> Words:
-        """What the choice says, whichever records there are."""
+        """Return the words of every choice by this rule."""
         what = "its id" if self.by == RECORD else "whom it is about (where nothing says so, its id)"
         because = f"whether a record is core depends on {what} and a key alone, not on any other record"
         return Words(because, {"kind": "hash", "fraction": self.fraction, "by": self.by, **in_shards(self.shards)})
@@ -259,7 +259,7 @@ class FullCore:
         return np.ones(len(ids), dtype=bool)
 
     def _words(self, network: Network) -> Words:
-        """What the choice says, whichever records there are."""
+        """Return the words of every choice by this rule."""
         return Words("every record is core: nothing was chosen", {"kind": "full", **in_shards(self.shards)})
 
     def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:

@@ -30,7 +30,7 @@ from maxrr.nets.architecture import architecture
 from maxrr.nets.inputs import as_array, device_on
 from maxrr.nets.public_weights import GivenStart
 from maxrr.nets.runs import Task
-from maxrr.nets.seeding import Network, begin, checked, stream
+from maxrr.nets.seeding import Network, begin, checked_seed, stream
 from maxrr.nets.training import groups_for, run_all
 from maxrr.nets.training_function import Training
 from maxrr.parallel import Processes
@@ -115,7 +115,7 @@ class VoteStore:
 
 
 def kind_of(network: nn.Module, dataset: Dataset, recipe: Training, C: float) -> dict[str, Any]:
-    """What runs have in common, whatever their seeds."""
+    """Describe what all runs have in common: network, recipe, records and C."""
     frozen = hashlib.sha256()
     for place, layer in network.named_modules():
         kept = [(name, value) for name, value in layer.named_parameters(recurse=False) if not value.requires_grad]
@@ -135,7 +135,7 @@ def kind_of(network: nn.Module, dataset: Dataset, recipe: Training, C: float) ->
 
 @dataclass
 class Steps:
-    """How far a ranking is, in records gone through: every epoch counts them once, and solving a run does, too."""
+    """How far a ranking is, counted in records: each epoch of a run counts all of them, and so does solving the run."""
 
     progress: Progress | None
     records: int
@@ -301,7 +301,7 @@ def rank(
     """
     C, chosen = penalty(C), engine_from(engine)
     place = device_on(chosen, device)
-    wanted = [checked(seed) for seed in seeds]
+    wanted = [checked_seed(seed) for seed in seeds]
     if not wanted or len(set(wanted)) < len(wanted):
         raise ValueError("a ranking takes one seed or more, all different: the same one would give the same run again")
     check_classes(dataset)
@@ -330,7 +330,7 @@ def rank(
 def votes_on(
     engine: Engine, task: Task, seeds: Sequence[int], C: float, steps: Steps
 ) -> Generator[tuple[int, Votes]]:  # fmt: skip
-    """The votes of each run, found by the workers of an engine."""
+    """Yield the votes of each run, found by the workers of an engine."""
     groups = groups_for(task.device, seeds)
     with closing(engine.map(votes_by_worker, groups, task, C)) as done:
         for group, found in zip(groups, done, strict=True):
@@ -339,7 +339,7 @@ def votes_on(
 
 
 def votes_by_worker(seeds: Sequence[int], task: Task, C: float) -> list[Votes]:
-    """What a worker does for some runs: one, or those that step together on its graphics processor."""
+    """Find the votes of some runs in a worker: of one, or of those that train together on its GPU."""
     solver = Processes() if cores() > 1 and len(seeds) > 1 else InProcess()
     return [votes for _, votes in votes_of(task, seeds, C, None, solver)]
 
@@ -347,7 +347,7 @@ def votes_by_worker(seeds: Sequence[int], task: Task, C: float) -> list[Votes]:
 def votes_of(
     task: Task, seeds: Sequence[int], C: float, steps: Steps | None, solver: Engine | None = None
 ) -> Generator[tuple[int, Votes]]:  # fmt: skip
-    """The votes of each run, in the order of the seeds."""
+    """Yield the votes of each run, in the order of the seeds."""
     if not seeds:
         return
     with closing(features_of(task, seeds, steps)) as features:
@@ -365,7 +365,7 @@ def votes_of(
 
 
 def features_of(task: Task, seeds: Sequence[int], steps: Steps | None) -> Generator[Array]:
-    """The features of all records in each run, on the device where there is one."""
+    """Yield the features of all records in each run, on the device where they were computed."""
     for run in run_all(task, seeds, cores(), None if steps is None else steps.trained):
         try:
             features = embed(split(run.network)[0], task.dataset, device=task.device)
@@ -418,7 +418,7 @@ class FrequencyCore:
         object.__setattr__(self, "tie_breaker", as_bytes(self.tie_breaker, "tie breaker"))
 
     def _words(self, network: Network) -> Words:
-        """What the choice says, whichever records there are."""
+        """Return the words of every choice by this rule."""
         because = (
             f"the core is the {self.k:,} records {self._often} over {self.runs:,} training run{'s' * (self.runs > 1)} "
             "on all records: exact given that core"

@@ -25,7 +25,7 @@ CORE, SHARD = b"core", b"shard"  # hashed first, so that one hash of an id under
 
 
 def as_bytes(given: bytes | str, what: str) -> bytes:
-    """A key or a tie breaker as bytes, if it can be one. Messages never show it."""
+    """Convert a key or a tie breaker to bytes; messages never show it."""
     if not isinstance(given, bytes | str):
         raise ValueError(f"a {what} is bytes or a string, not {type(given).__name__}")
     if not given:
@@ -47,7 +47,7 @@ PERSON, RECORD = "subject", "record"  # what decides about a record: whom it is 
 
 
 def decided_by(by: str, ids: NDArray[Any], subjects: NDArray[Any] | None) -> NDArray[Any]:
-    """What is hashed for each record: the person it is about, where that is said and asked for, or its own id."""
+    """Return what is hashed for each record: the person, if asked for and known, or the record's own id."""
     return ids if subjects is None or by == RECORD else subjects
 
 
@@ -98,7 +98,7 @@ class Sharding:
         return np.array([int.from_bytes(value[:8], "big") * self.count >> 64 for value in hashes], dtype=np.int64)
 
     def seed(self, seed: int, shard: int) -> int:
-        """The seed of a shard's extractor, below that of the model; of a single one the model's own.
+        """Return the seed of a shard's extractor, derived from the model's; a single shard has the model's own seed.
 
         Where there are several it does not depend on how many, no two are the same, and each has 32 bits: NumPy's
         `np.random.seed` and scikit-learn's `random_state` take no more.
@@ -126,18 +126,18 @@ class UntrainedShardsWarning(UserWarning):
 
 
 def untrained(shard: NDArray[np.int64], labels: NDArray[np.int64], shards: Iterable[int]) -> list[int]:
-    """Which of these shards have no records of two classes. Records by their shard and label."""
+    """Return which of these shards lack records of two classes."""
     return [number for number in shards if len(np.unique(labels[shard == number])) < 2]
 
 
 def sharding_of(core: object) -> Sharding:
-    """How a way to choose the core divides it: as it says, or not at all."""
+    """Return how a core is divided; a core that does not say so is one shard."""
     key: bytes | str = getattr(core, "key", getattr(core, "tie_breaker", TIE_BREAKER))
     return Sharding(getattr(core, "shards", 1), as_bytes(key, "key"), getattr(core, "by", PERSON))
 
 
 def checked_count(shards: int) -> int:
-    """The number of shards as a plain one."""
+    """Check the number of shards, and return it as an int."""
     try:
         count = operator.index(shards)
     except TypeError:

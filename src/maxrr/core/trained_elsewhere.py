@@ -13,7 +13,7 @@ from maxrr.data.checks import check_identifiers, listed
 from maxrr.errors import DataError
 from maxrr.nets import split
 from maxrr.nets.networks import NoNetwork
-from maxrr.nets.seeding import Network, made
+from maxrr.nets.seeding import Network, network_from
 
 Ids = int | str | Sequence[int | str] | NDArray[Any]
 
@@ -55,7 +55,7 @@ class Frozen:
         return Choice(dataset.ids[:0].copy(), False, words.depended_on, {**words.details, "k": 0})
 
     def _words(self, network: Network) -> Words:
-        """What the choice says, whichever records there are."""
+        """Return the words of every choice by this rule."""
         return Words(EMBEDDINGS if isinstance(network, NoNetwork) else PRETRAINED, {"kind": "frozen"})
 
 
@@ -117,12 +117,12 @@ class Adopted:
 
 
 def rule_of(core: Core) -> Core | None:
-    """What a model keeps of the way in which its core was chosen: never the records that somebody named."""
+    """Return the rule that a model keeps of its core, without the ids that somebody named."""
     return core.core if isinstance(core, Adopted) else core
 
 
 def ids_among(named: Any, dataset: Dataset) -> NDArray[Any]:
-    """Ids that somebody named, if these are numbers or words as those of the records are."""
+    """Return named ids as an array; refuse numbers where the records' ids are words, and the reverse."""
     ids, others = np.array(named), dataset.ids
     if not len(ids):
         return others[:0]
@@ -136,9 +136,9 @@ def ids_among(named: Any, dataset: Dataset) -> NDArray[Any]:
 
 
 def looks_whole(network: Network, dataset: Dataset) -> bool:
-    """Whether the linear layer that a network defines last has as many outputs as there are classes."""
+    """Whether the last linear layer of a network has one output for each class."""
     try:
-        last = split(made(network))[1]
+        last = split(network_from(network))[1]
     except ValueError:  # without a linear layer, or nothing else
         return False
     return last.out_features == len(np.unique(dataset.labels))

@@ -46,7 +46,7 @@ def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
 
 @contextmanager
 def _opened(path: Path, kind: str) -> Iterator[Any]:
-    """What NumPy makes of a file. Whatever fails with it is a `DataError` with its name."""
+    """Open a file with NumPy; whatever fails becomes a `DataError` that names the file."""
     with open_regular(path) as file, _readable(path, kind):
         found = np.load(file, allow_pickle=False)
         if isinstance(found, np.ndarray) == (kind == ".npz"):
@@ -69,7 +69,7 @@ LARGE = 1 << 29  # bytes; less is simply memory
 
 
 def take(inputs: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """Some rows as an array of their own. Many rows of a memory map are never in memory at once."""
+    """Copy some rows. Many rows of a memory map are never in memory at once."""
     if not isinstance(inputs, np.memmap) and not is_scratch(inputs):
         some: NDArray[Any] = inputs[rows]
         return some

@@ -29,14 +29,14 @@ def named(source: object) -> Iterator[None]:
         raise type(error)(f"{source}: {error}") from None
 
 
-def some(values: NDArray[Any], most: int = 5) -> str:
-    """The first few of `values` for a message.
+def some(values: NDArray[Any]) -> str:
+    """Write the first five of some values for a message.
 
-    >>> some(np.arange(7), most=3)
-    '0, 1, 2 and 4 more'
+    >>> some(np.arange(7))
+    '0, 1, 2, 3, 4 and 2 more'
     """
-    shown = ", ".join(repr(value) for value in values[:most].tolist())
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+    shown = ", ".join(repr(value) for value in values[:5].tolist())
+    return shown if len(values) <= 5 else f"{shown} and {len(values) - 5} more"
 
 
 def blocks(inputs: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -47,14 +47,14 @@ def blocks(inputs: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 def listed(given: Any) -> Any:
-    """One identifier or many, as many."""
+    """Return one identifier as a list, and several as they are."""
     if isinstance(given, (str, bytes, int, np.generic)):
         return [given]
     return np.atleast_1d(given) if isinstance(given, np.ndarray) else given
 
 
 def as_array(given: Any) -> NDArray[Any]:
-    """What NumPy makes of a column. Arrow's dictionaries go by way of lists: NumPy is told another value for null."""
+    """Convert a column to an array. Arrow's dictionaries go by way of lists, because NumPy gets null wrong in them."""
     if type(getattr(given, "type", None)).__name__ == "DictionaryType":
         return np.array(given.to_pylist(), dtype=object)
     return np.asarray(given)
@@ -69,7 +69,7 @@ def check_dense(given: Any) -> None:
 
 
 def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
-    """What records, subjects or classes are called: integers, as int64, or strings, without NUL and not too long.
+    """Check ids, subject ids or class names, and return them as int64 or strings.
 
     Strings are looked at before NumPy makes an array of them: it drops a NUL at the end, so that 'a\\0' would be 'a',
     and gives every string the room of the longest.
@@ -101,13 +101,13 @@ def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether it says that there is no value: None, NaN, and what pandas has for that."""
+    """Whether a value stands for a missing one: None, NaN, and what pandas has for these."""
     nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
     return nothing or (isinstance(value, (float, np.floating)) and bool(np.isnan(value)))
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse a string that no array of strings can hold as it is, or only at the cost of all others."""
+    """Refuse a string with NUL in it, or so long that an array of strings would take too much memory."""
     if "\0" in text:
         raise DataError(f"{what} must not have the character NUL in them, as {text[:50]!r} does")
     if len(text) > LONGEST_IDENTIFIER:
@@ -126,7 +126,7 @@ def check_blanks(given: NDArray[Any], what: str) -> None:
 
 
 def check_inputs(inputs: ArrayLike | fields.Several) -> NDArray[Any]:
-    """Records of one shape: bytes, other integers, booleans or floats; of several inputs, one field for each.
+    """Check the inputs of records, and return them as one array; several inputs become its fields.
 
     Not copied, but for several inputs that are not in one array yet.
     """
@@ -148,7 +148,7 @@ def check_inputs(inputs: ArrayLike | fields.Several) -> NDArray[Any]:
 
 
 def check_columns(names: Iterable[str], shape: tuple[int, ...]) -> tuple[str, ...]:
-    """A different name for each number of a record."""
+    """Check that there is a different name for each number of a record."""
     columns = (names,) if isinstance(names, str) else tuple(names)
     if len(set(columns)) < len(columns) or not all(isinstance(name, str) for name in columns):
         raise DataError(f"the names of columns must be different strings, not {some(np.array(columns, dtype=object))}")
@@ -192,7 +192,7 @@ def check_same_kind(ours: Any, other: "Dataset") -> None:
 
 
 def check_labels(labels: ArrayLike, ids: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[np.int64]:
-    """One index into `class_names` per record."""
+    """Check that there is one index into `class_names` for each record."""
     array = np.asarray(labels)
     if array.dtype.kind not in "iu" and array.size:
         raise DataError(f"labels must be indices into class_names, not {array.dtype}")
@@ -210,7 +210,7 @@ def check_labels(labels: ArrayLike, ids: NDArray[Any], class_names: tuple[str, .
 
 
 def check_weights(weights: ArrayLike, ids: NDArray[Any]) -> NDArray[np.float64]:
-    """One positive number per record."""
+    """Check that there is one positive number for each record."""
     array = np.asarray(weights)
     if array.dtype.kind not in "iuf":
         raise DataError(f"weights must be numbers, not {array.dtype}")

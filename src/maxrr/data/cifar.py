@@ -59,6 +59,6 @@ def rows_of(content: bytes) -> NDArray[np.uint8]:
 
 
 def part_of(contents: list[bytes], first: int) -> Part:
-    """The records of some files, with ids from `first` on."""
+    """Read the records of some files, with ids from `first` on."""
     rows = np.frombuffer(b"".join(contents), np.uint8).reshape(-1, 1 + PIXELS)
     return Part(rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0], np.arange(first, first + len(rows)))

@@ -118,7 +118,7 @@ class Dataset:
         return np.argsort(self.ids, kind="stable").astype(np.int64)
 
     def rows(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Where the records with these ids stand.
+        """Find the rows of the records with these ids.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class Dataset:
 
 
 def stacked(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    """The rows of all of them. Large ones are never in memory at once."""
+    """Stack the rows of several arrays. Large results are never in memory at once."""
     found = scratch((sum(map(len, arrays)), *arrays[0].shape[1:]), arrays[0].dtype)
     start = 0
     for array in arrays:

@@ -12,7 +12,7 @@ APART = 100.0  # a network's first weights are as large for one column as for an
 
 
 def doubts(table: Dataset) -> list[str]:
-    """One sentence for each kind of doubt; none for images and arrays, whose inputs have no names.
+    """Describe doubtful columns, one sentence for each kind of doubt; images and arrays have no columns.
 
     A model that gets an id learns it by heart, and a request to forget a person by it finds nobody.
 

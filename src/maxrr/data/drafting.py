@@ -44,7 +44,7 @@ READ_OFF = "constants read off the records: a condition on receipts. Take out co
 
 @dataclass
 class Draft:
-    """How a table is read, as far as it is known, why, and what stands against it."""
+    """A draft of how a table is read, with notes that say why, and the problems that prevent it."""
 
     found: Columns
     reading: Reading
@@ -59,7 +59,7 @@ class Draft:
 
     @cached_property
     def persons(self) -> np.ndarray:
-        """A number for the person that each record is about; for each record its own where nobody is named."""
+        """For each record the number of its person; a number of its own where nobody is named."""
         name = self.reading.subject
         if name is None or name not in self.found.header:
             return np.arange(self.found.records)
@@ -180,13 +180,13 @@ def drafted(found: Columns, reading: Reading) -> Draft:
 
 
 def is_id(found: Columns, name: str) -> bool:
-    """Whether a column is called like an id, and says something else of each record."""
+    """Whether a column has the name of an id, and another value for each record."""
     cells = [str(cell) for cell in found.cells(name)]
     return bool(ID.fullmatch(name.strip())) and "" not in cells and len(set(cells)) == len(cells)
 
 
 def is_gap(cell: Any) -> bool:
-    """Whether there is no value: in a file of text a cell is empty then."""
+    """Whether a value is missing; in a file of text its cell is empty."""
     return is_missing(cell) or (isinstance(cell, str) and not cell)
 
 
@@ -236,7 +236,7 @@ def misfits(way: Number, cells: list[Any]) -> list[int]:
 
 
 def with_gaps(draft: Draft, rule: Number, cells: list[Any]) -> Number:
-    """Say what stands for missing values, and make an input of it that they are missing, if enough people have some."""
+    """Add what stands for missing values; if enough people have some, add an input that says so."""
     missing = [row for row, cell in enumerate(cells) if cell is None]
     return replace(rule, fill=rule.mean, indicator=draft.people(missing) >= RARE) if missing else rule
 
@@ -270,7 +270,7 @@ def draft_categories(draft: Draft, name: str, cells: list[Any]) -> None:
 
 
 def length_of(cells: list[Any]) -> int | None:
-    """How long lists are, if all values are lists of numbers of one length."""
+    """Return the common length of lists of numbers; None if the values are not such lists."""
     first = cells[0]
     if isinstance(first, str) and not first.startswith("["):
         return None

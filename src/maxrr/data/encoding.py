@@ -192,7 +192,7 @@ class Number:
         return np.column_stack([scaled, missing]) if self.indicator else scaled
 
     def _numbers(self, cells: Cells) -> NDArray[np.float64]:
-        """The values as they are, in a column or several; NaN where one is missing."""
+        """Convert the values to numbers, in one column or several; a missing value is NaN."""
         if self.length is not None:
             found = np.full((len(cells), self.length), np.nan)
             for row, cell in enumerate(cells):
@@ -231,7 +231,7 @@ def days(cell: Any, since: str) -> float:
 
 
 def list_of(cell: Any, length: int, row: int) -> NDArray[np.float64]:
-    """The numbers in a list, which a file of text has in brackets."""
+    """Read the numbers of a list, which a file of text has in brackets."""
     try:
         found = numbers_of(json.loads(cell) if isinstance(cell, str) else list(cell))
     except (TypeError, ValueError):
@@ -341,7 +341,7 @@ def encode(
 
 
 def category_of(cell: Any) -> str:
-    """One text for a category that programs write in several ways.
+    """Return one text for a category, however programs write it.
 
     >>> [category_of(cell) for cell in (1, "1.0", True, "true", " de ")]
     ['1', '1', 'True', 'True', 'de']
@@ -354,7 +354,7 @@ def is_finite(given: Any) -> bool:
 
 
 def as_plain(encoding: Encoding) -> dict[str, dict[str, Any]]:
-    """What is declared for each column, without what is as usual."""
+    """Return the parameters of each column's rule that are not the defaults."""
     found = {}
     for column, rule in encoding.rules.items():
         usual = {each.name: each.default for each in fields(rule)}
@@ -363,7 +363,7 @@ def as_plain(encoding: Encoding) -> dict[str, dict[str, Any]]:
 
 
 def encoding_of(declared: Any) -> Encoding:
-    """The encoding that `as_plain` wrote. What is not declared here is a `DataError`."""
+    """Make the encoding that `as_plain` wrote; anything else is a `DataError`."""
     if not isinstance(declared, dict):
         raise DataError("an encoding has one entry for each column that is declared, by its name")
     rules: dict[str, Categories | Number] = {}

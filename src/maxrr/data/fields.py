@@ -19,14 +19,14 @@ Several = Mapping[str, ArrayLike] | tuple[NDArray[Any], ...]
 
 
 def are_several(given: object) -> TypeGuard[Several]:
-    """Whether these are several inputs: a dictionary, or a tuple of arrays. A tuple of plain lists is one array."""
+    """Whether these are several inputs: a dictionary, or a tuple of arrays. A tuple of lists is one array."""
     if isinstance(given, Mapping):
         return True
     return isinstance(given, tuple) and bool(given) and all(hasattr(part, "__array__") for part in given)
 
 
 def packed(given: Several) -> NDArray[Any]:
-    """Several inputs as one array.
+    """Pack several inputs into one structured array.
 
     >>> packed({"mask": [[True, False]], "ids": [[7, 0]]}).dtype
     dtype([('ids', '<i8', (2,)), ('mask', '?', (2,))])
@@ -45,7 +45,7 @@ def packed(given: Several) -> NDArray[Any]:
 
 
 def canonical(array: NDArray[Any]) -> NDArray[Any]:
-    """A structured array with its fields in order and without gaps: the array itself, where it is so already."""
+    """Sort the fields of a structured array, and close gaps between them."""
     names = array.dtype.names
     assert names is not None
     if array.ndim != 1:
@@ -58,7 +58,7 @@ def canonical(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def in_order(names: Sequence[object]) -> list[str]:
-    """Names of inputs as their fields lie: by place, or else by the alphabet."""
+    """Sort the names of inputs: by place, or else by the alphabet."""
     if not names:
         raise DataError("a network takes one input or more, and there is none")
     texts = [name for name in names if isinstance(name, str)]
@@ -81,14 +81,14 @@ def fields_of(dtype: np.dtype[Any]) -> dict[str, tuple[np.dtype[Any], tuple[int,
 
 
 def parts_of(array: NDArray[Any]) -> list[tuple[str, NDArray[Any]]]:
-    """Each input with a word for messages about it: the array itself, where it is only one."""
+    """Return each input with its name for messages; a single input has no name."""
     if array.dtype.names is None:
         return [("", array)]
     return [(f" {name!r}", array[name]) for name in array.dtype.names]
 
 
 def described(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
-    """What a record is like, in words.
+    """Describe the type and shape of a record in words.
 
     >>> described(np.dtype(np.uint8), (1, 28, 28))
     'uint8 of shape (1, 28, 28)'
@@ -101,19 +101,19 @@ def described(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
 
 
 def shapes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
-    """The shape of a record, for whoever makes a network for it: of several inputs one shape each, by name."""
+    """Return the shape of a record as functions that make networks take it; of several inputs one by name."""
     return shape if dtype.names is None else {name: size for name, (_, size) in fields_of(dtype).items()}
 
 
 def as_facts(dtype: np.dtype[Any]) -> Any:
-    """A type as JSON has it."""
+    """Describe a type as JSON."""
     if dtype.names is None:
         return dtype.str
     return tuple((name, base.str, shape) for name, (base, shape) in fields_of(dtype).items())
 
 
 def from_facts(facts: Any) -> np.dtype[Any]:
-    """The type that was stored: of numbers, or of fields of numbers."""
+    """Make a type from what `as_facts` wrote."""
     found: np.dtype[Any] = np.dtype(facts if isinstance(facts, str) else list(facts))
     kinds = {base.kind for base, _ in fields_of(found).values()} or {found.kind}
     if not kinds <= set("biuf"):

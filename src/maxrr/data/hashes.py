@@ -87,7 +87,7 @@ def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _beyond_float32(given: NDArray[Any], numbers: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which rows are of integers that change as float32."""
+    """Return which rows have integers that float32 cannot hold."""
     if given.dtype.kind != "i":
         return np.zeros(len(given), dtype=bool)
     with np.errstate(invalid="ignore"):

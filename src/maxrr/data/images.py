@@ -75,7 +75,7 @@ def _pictures(folder: Path, prefix: str) -> Iterator[Picture]:
 
 
 def _pixels(pictures: list[Picture], progress: Progress | None) -> NDArray[np.uint8]:
-    """All images, which must be alike, as (n, channels, height, width)."""
+    """Read all images, of one size, as (n, channels, height, width)."""
     first = decoded(pictures[0].path)
     try:
         pixels = np.empty((len(pictures), *first.shape), dtype=np.uint8)

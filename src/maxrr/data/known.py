@@ -148,7 +148,7 @@ def fetch(name: str, progress: Progress | None = None) -> str:
 
 
 def load(name: str, whole: bool, progress: Progress | None) -> tuple[Dataset, Dataset]:
-    """Both sides of a dataset: ids of the published ones count on from the training records to the test records."""
+    """Load both sides of a known dataset. Test records are numbered after the training records."""
     if name == "digits":
         return digits(whole)
     if name == MAILS:
@@ -182,7 +182,7 @@ def digits(whole: bool = False) -> tuple[Dataset, Dataset]:
 
 
 def find(entry: Known) -> Path | None:
-    """The first place that has all its files."""
+    """Return the first place that has all files of a dataset."""
     return next((place for place in places(entry.name) if len(files_in(place, entry)) == len(entry.sha256)), None)
 
 
@@ -209,7 +209,7 @@ def files_in(place: Path, entry: Known) -> dict[str, Path]:
 
 
 def content_of(path: Path, sha256: str) -> bytes:
-    """What is in a file, after unpacking if it ends in .gz, and if it is what was published.
+    """Read a file, unpack it if its name ends in .gz, and compare it with what was published.
 
     To hash 47 MB takes 0.04 s on a recent processor, 0.2 s on others, and is done at every read.
     """
@@ -233,7 +233,7 @@ def side_of(entry: Known, files: dict[str, Path], prefix: str, first: int) -> Pa
 
 
 def array_of(content: bytes, dimensions: int) -> NDArray[np.uint8]:
-    """The array in the IDX format of what was published: a magic number, sizes, then the bytes."""
+    """Read an array in the IDX format: a magic number, the sizes, then the bytes."""
     shape = np.frombuffer(content, dtype=">u4", count=1 + dimensions)[1:]
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(shape.astype(np.int64))
 

@@ -37,14 +37,14 @@ def check_ids_from(there: bool, ids_from: str | None, what: str) -> None:
 
 
 def made_ids(parts: Sequence[NDArray[Any]], ids_from: str | None) -> list[NDArray[Any]]:
-    """Ids for records that have none, unique over all parts."""
+    """Make ids for records that have none, unique over all parts."""
     counts = np.cumsum([len(part) for part in parts])
     ids = content_ids(parts) if ids_from == "content" else np.arange(counts[-1])
     return np.split(ids, counts[:-1])
 
 
 def content_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """An id from the numbers of each record: the same wherever it stands, and in whichever type they are stored.
+    """Make an id from the numbers of each record, which does not depend on its place or type.
 
     It is the beginning of the hash by which forgotten values are recognised, `maxrr.data.hashes.value_hashes`. Equal
     records cannot be told apart: they are counted in the order in which they stand, with -2, -3 and so on behind.
@@ -81,13 +81,13 @@ class Misfit(ValueError):
         self.row, self.rule = row, rule
 
     def told(self, column: str) -> str:
-        """What is wrong in a column, and what to declare."""
+        """Say what is wrong in a column, and what to declare."""
         how = f": encoding=Encoding({{{column!r}: {self.rule}}})" if self.rule else ""
         return f"{self}{how}. `maxrr.data.prepare` (maxrr data prepare) drafts it for the whole table"
 
 
 def numbers_of(cells: Cells) -> NDArray[np.float64]:
-    """Numbers, with NaN for those that are missing. Texts are read as in a table."""
+    """Convert cells to numbers, with NaN for missing ones. Texts are read as in a table."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
         return cells.astype(np.float64)
     found = np.empty(len(cells))
@@ -100,7 +100,7 @@ def numbers_of(cells: Cells) -> NDArray[np.float64]:
 
 
 def plain(cell: Any) -> float:
-    """A number that is one: what could be made into a number, such as a date or a list of one, is not.
+    """Convert a value that is a number to a float; refuse dates, lists and texts.
 
     An integer that no float can hold is infinite, as its digits in a file of text are.
     """
@@ -113,7 +113,7 @@ def plain(cell: Any) -> float:
 
 
 def number(text: str) -> float:
-    """A number as it is written in a table, in plain digits: Python would read 2024_01 as 202401. True is 1.
+    """Read a number as a table writes it, in plain digits: Python would read 2024_01 as 202401. True is 1.
 
     >>> number("-2.5e3"), number("true")
     (-2500.0, 1.0)
@@ -126,7 +126,7 @@ def number(text: str) -> float:
 
 
 def text_of(cell: Any) -> str:
-    """A category or a class as a text. A whole number has one: an integer, a float, and either as Python prints it.
+    """Write a category or a class as a text; a whole number has one text, whether it is an integer or a float.
 
     A column with missing values makes 1.0 of the number 1, and a file of text then has that. Other spellings, such as
     1e+16 or 007, are texts of their own.
@@ -141,7 +141,7 @@ def text_of(cell: Any) -> str:
 
 
 def not_a_number(row: int, cell: Any) -> Misfit:
-    """What to do about a value that is no number."""
+    """Return the error for a value that is no number, with advice on what to declare."""
     if not isinstance(cell, str) and hasattr(cell, "__len__"):
         said = "this is a list, and not a number: declare how long lists are"
         return Misfit(row, said, f"Number(length={len(cell)})")
@@ -161,7 +161,7 @@ KINDS = {"i": "integers", "b": "booleans", "U": "strings"}
 
 
 def as_identifiers(texts: list[str], what: str = "ids") -> NDArray[Any]:
-    """Integers if every text is one as Python would print it, and the texts themselves otherwise.
+    """Convert texts to integers, if Python would print every one of them so; otherwise keep them.
 
     >>> as_identifiers(["10", "-9"]), as_identifiers(["10", "09"])
     (array([10, -9]), array(['10', '09'], dtype='<U2'))
@@ -176,7 +176,7 @@ def as_identifiers(texts: list[str], what: str = "ids") -> NDArray[Any]:
 def labels_of_texts(
     texts: list[str], what: str = "labels", where: Callable[[int], str] = "row {}".format
 ) -> NDArray[Any]:  # fmt: skip
-    """Labels as a file of text has them: whole numbers are integers, also 1.0, and true and false are booleans.
+    """Convert the labels of a file of text: whole numbers, also 1.0, to integers, and true and false to booleans.
 
     So they are the labels that the same table has in a frame, where columns have types. 007 stays a text. NaN and
     infinity among numbers are labels that are missing, not another class, and a `DataError`.
@@ -194,7 +194,7 @@ def labels_of_texts(
 
 
 def _numbers_in(texts: list[str]) -> list[float]:
-    """The numbers, if all texts are some."""
+    """Read all texts as numbers; none if one of them is no number."""
     try:
         return [number(text) for text in texts]
     except ValueError:
@@ -202,7 +202,7 @@ def _numbers_in(texts: list[str]) -> list[float]:
 
 
 def class_name(text: str) -> str:
-    """What `labels_of_texts` calls a class that a file of text calls so.
+    """Return the name that `labels_of_texts` gives a class, from its spelling in a file of text.
 
     >>> class_name("1.0"), class_name("true"), class_name("007")
     ('1', 'True', '007')
@@ -210,8 +210,8 @@ def class_name(text: str) -> str:
     return TRUTHS[text][1] if text in TRUTHS else text_of(text)
 
 
-def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
-    """What a caller calls the class of each record: integers, as int64, booleans, or strings.
+def as_classes(given: ArrayLike) -> NDArray[Any]:
+    """Convert a caller's classes to int64, booleans or strings.
 
     Whole numbers written as floats are integers, as long as floats of that type tell them from their neighbours: up to
     2⁵³ for float64. No other number is the name of a class, and NaN is none at all.
@@ -226,7 +226,7 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
         kinds = {type(item) for item in array}
         numbers = all(issubclass(kind, (int, float, np.number)) and not issubclass(kind, bool) for kind in kinds)
         flags = all(issubclass(kind, (bool, np.bool_)) for kind in kinds)
-        array = np.asarray(array) if kinds and (numbers or flags) else check_identifiers(list(array), what)
+        array = np.asarray(array) if kinds and (numbers or flags) else check_identifiers(list(array), "labels")
     if array.dtype.kind == "b" and array.ndim == 1:
         return array
     if array.dtype.kind == "f" and array.ndim == 1 and array.size:
@@ -234,11 +234,11 @@ def as_classes(given: ArrayLike, what: str = "labels") -> NDArray[Any]:
         wrong = ~np.isfinite(array) | (array != np.trunc(array)) | (np.abs(array) >= exact)
         if wrong.any():
             raise DataError(
-                f"{what} must be integers, booleans or strings, and row {wrong.argmax()} has {array[wrong][0]}: "
+                f"labels must be integers, booleans or strings, and row {wrong.argmax()} has {array[wrong][0]}: "
                 "name the classes, and leave out records whose class is not known"
             )
         return array.astype(np.int64)
-    return check_identifiers(array, what)
+    return check_identifiers(array, "labels")
 
 
 def index_labels(

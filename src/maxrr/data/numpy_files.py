@@ -61,13 +61,13 @@ def read_archive(path: Path, reading: Reading, whole: bool = False) -> tuple[Dat
 
 
 def stem_of(name: str) -> str:
-    """What an array is a part of: X for X.mask, and otherwise itself."""
+    """Return the records that an array is an input of: X for X.mask. Other names stay."""
     stem, dot, _ = name.partition(".")
     return stem if dot and stem in ("X", "x_train", "x_test") else name
 
 
 def inputs_in(names: Collection[str], x: str) -> dict[str, str]:
-    """Arrays that are each one input of the records x, by the name of the input."""
+    """Find the arrays that are each one input of the records x, by the name of the input."""
     return {name.removeprefix(f"{x}."): name for name in names if name != x and stem_of(name) == x}
 
 
@@ -102,14 +102,14 @@ def _inputs(path: Path, arrays: dict[str, NDArray[Any]], x: str, side: str) -> N
 
 
 def several_inputs(arrays: dict[str, NDArray[Any]], x: str, path: Path) -> NDArray[Any]:
-    """Inputs that have a name each, as they are."""
+    """Read inputs that have a name each, unchanged."""
     inputs = {name: arrays[array] for name, array in inputs_in(arrays, x).items()}
     with named(f"{path}: {x}"):
         return packed({name: part.astype(part.dtype.newbyteorder("="), copy=False) for name, part in inputs.items()})
 
 
 def as_inputs(array: NDArray[Any], what: str) -> NDArray[Any]:
-    """Tables as they are, images with channels first.
+    """Convert an array to inputs: tables stay, and images get their channels first.
 
     (n, h, w) has one channel. Of four dimensions the last holds the channels if it is 1, 3 or 4 and the second is not;
     the second holds them otherwise. uint8 stays, as do float32 and float64; other numbers become float32, because a

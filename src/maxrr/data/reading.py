@@ -46,7 +46,7 @@ class Reading:
 
     @property
     def others(self) -> list[str]:
-        """The columns that say something of a record and are no inputs."""
+        """The columns for label, id, subject and weight, which are no inputs."""
         return [name for name in (self.label, self.id, self.subject, self.weight) if name is not None]
 
     def check(self, header: Sequence[str]) -> None:
@@ -107,13 +107,13 @@ class Reading:
 
 
 def beside(source: str | Path) -> Path:
-    """The file that says how a source is read."""
+    """Return the path of the file that says how a source is read."""
     path = Path(source)
     return path.with_name(f"{path.name}.toml")
 
 
 def reading_of(source: str | Path) -> Reading | None:
-    """What the file beside a source says; None where there is no such file."""
+    """Read the file beside a source; None where there is no such file."""
     file = beside(source) if Path(source).exists() else None
     if file is None or not file.exists():
         return None
@@ -126,5 +126,5 @@ def reading_of(source: str | Path) -> Reading | None:
 
 
 def _written(value: Any) -> str:
-    """A value as TOML has it, which writes texts, numbers and lists as JSON does, but for one character."""
+    """Write a value as TOML, which has texts, numbers and lists as JSON does, but for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -111,7 +111,7 @@ def load(
 
 
 def read(source: str | Path, how: Reading, whole: bool, progress: Progress | None) -> tuple[Dataset, Dataset]:
-    """The records of a source, read so."""
+    """Read the records of a source."""
     path, known_names = Path(source), known.names()
     if source in known_names or path.is_dir():
         with named(source):

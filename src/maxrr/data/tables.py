@@ -50,14 +50,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the columns of a table became: a name and a number per record for each input."""
+    """The inputs of a table: a name for each, and a number for each record."""
 
     names: tuple[str, ...]
     numbers: NDArray[np.float64]  # (records, inputs)
     where: Callable[[int], str]
 
     def as_type(self, dtype: Any) -> NDArray[Any]:
-        """The numbers in another type; one that it cannot hold, NaN and infinity are `DataError`s."""
+        """Convert the numbers to another type; refuse one that does not fit, NaN and infinity."""
         with np.errstate(over="ignore", invalid="ignore"):
             inputs: NDArray[Any] = self.numbers.astype(dtype)
         held = np.isfinite(inputs) if inputs.dtype.kind == "f" else inputs == self.numbers
@@ -131,7 +131,7 @@ def from_frame(
 
 
 def part_of(found: Columns, reading: Reading) -> tuple[Part, tuple[str, ...]]:
-    """The records of a table, and what their inputs are called."""
+    """Make records from a table, and return the names of their inputs with them."""
     others = others_of(found, reading)
     table = inputs_of(found, [*reading.others, *reading.drop], None, reading.encoding)
     inputs = table.as_type(np.float32)
@@ -146,7 +146,7 @@ def part_of(found: Columns, reading: Reading) -> tuple[Part, tuple[str, ...]]:
 
 
 def others_of(found: Columns, reading: Reading) -> dict[str, NDArray[Any]]:
-    """What a table says of its records beside their inputs, by the names of the columns."""
+    """Read the columns that are no inputs."""
     others: dict[str, NDArray[Any]] = {}
     for name in (name for name in reading.others if name in found.header):
         cells, what = found.cells(name), f"the values of column {name!r}"
@@ -170,7 +170,7 @@ def others_of(found: Columns, reading: Reading) -> dict[str, NDArray[Any]]:
 def inputs_of(
     found: Columns, others: Collection[str], columns: Sequence[str] | None, encoding: Encoding
 ) -> Inputs:  # fmt: skip
-    """The inputs of a table: all columns but `others`, or those that are given, in their order; more are an error."""
+    """Encode the inputs of a table: all columns but `others`, or exactly the given ones in their order."""
     names = [found.header[place] for place in places_of(found.header, others, columns)]
     if not found.records:
         raise DataError("has no records")
@@ -178,7 +178,7 @@ def inputs_of(
 
 
 def places_of(header: Sequence[str], others: Collection[str], columns: Sequence[str] | None) -> list[int]:
-    """Where the columns of inputs stand."""
+    """Find where the columns of inputs stand."""
     words = ", ".join(map(repr, header)) or "nothing"
     if len(set(header)) < len(header):
         raise DataError(f"names a column twice: its columns are {words}")
@@ -198,7 +198,7 @@ def places_of(header: Sequence[str], others: Collection[str], columns: Sequence[
 
 
 def in_order_of(known: tuple[str, ...] | None, dataset: Dataset) -> Dataset:
-    """The records with their columns in the order that is known, where both have names for the same ones.
+    """Sort the columns of records in the known order, where both have names for the same columns.
 
     >>> import numpy as np
     >>> table = Dataset(np.array([[1.0, 2.0]]), [0], ("yes",), [7], columns=("age", "income"))
@@ -297,7 +297,7 @@ def columns_in_csv(
 
 
 def lines_of(reader: Any, header: list[str]) -> Iterator[list[str]]:
-    """The cells of each line that has some."""
+    """Yield the cells of each line that is not empty."""
     for row in reader:
         cells = [cell.strip() for cell in row]
         if not any(cells):

@@ -35,7 +35,7 @@ class Part:
         return Part(take(self.inputs, side), self.labels[side], self.ids[side], subjects, weights)
 
     def and_those_of(self, other: "Part") -> "Part":
-        """All of both, which must be of one kind."""
+        """Append the records of another part of the same kind."""
         mine, theirs = ([part.inputs, part.labels, part.ids, part.subjects, part.weights] for part in (self, other))
         return Part(
             *(None if one is None or two is None else np.concatenate([one, two]) for one, two in
@@ -63,7 +63,7 @@ def is_test(ids: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def divide(whole: Part, source: str, split_by: str = "subject") -> tuple[Part, Part]:
-    """Training and test records by `is_test`: one person's records on one side, where the source names people.
+    """Divide records into training and test by `is_test`, with all records of a person on one side.
 
     Labels and ids are looked at before, while rows are still those of the source: messages name them.
     """

@@ -14,7 +14,7 @@ from maxrr.errors import Contradiction, EvidenceError, WrongProof
 from maxrr.evidence.checkpoints import Checkpoint
 from maxrr.evidence.envelopes import RECEIPT_TYPE, Envelope, Statement
 from maxrr.evidence.exact_text import Bytes32, Plain, canonical_json, read_as, read_json
-from maxrr.evidence.log import History, Log, compare_logs
+from maxrr.evidence.log import Log, LogRelation, compare_logs
 from maxrr.evidence.log_proofs import Inclusion, leaf_hash
 from maxrr.evidence.signing import PublicKey
 from maxrr.evidence.sparse_tree import Absence, Presence, key_of
@@ -320,11 +320,11 @@ class ReceiptFacts:
 
 
 class NotLookedAtError(Exception):
-    """Something that the claim rests on does not hold."""
+    """A claim that was not checked, because one that it rests on does not hold."""
 
 
 def check_dossier(dossier: Dossier, keys: Sequence[PublicKey]) -> list["Check"]:
-    """Every claim about a dossier, checked; see `Dossier.check`."""
+    """Check every claim about a dossier; see `Dossier.check`."""
     statement: Statement | None = None
     facts: ReceiptFacts | None = None
     checkpoint: Checkpoint | None = None
@@ -387,14 +387,14 @@ def _checked(name: str, claim: str, step: Callable[[], None]) -> Check:
 
 
 def found(value: T | None, what: str) -> T:
-    """The value of a check, if the checks that it depends on held."""
+    """Return the result of an earlier check, or raise `NotLookedAtError` if that check failed."""
     if value is None:
         raise NotLookedAtError(f"not looked at: it rests on {what}")
     return value
 
 
 def facts_of(statement: Statement) -> ReceiptFacts:
-    """What a signed statement says, if it is a receipt of a model.
+    """Read from a signed statement what the checks need, if it is a receipt of a model.
 
     Raises
     ------
@@ -432,12 +432,12 @@ def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
 
 
 def place_of(record: DossierRecord) -> bytes:
-    """The record's key in commitments."""
+    """Return the key under which a record stands in commitments."""
     return key_of(record.salt, record.identifier)
 
 
 def is_gone(record: DossierRecord, root: bytes) -> bool:
-    """Whether it is proved that a record, as it was, is not in a commitment."""
+    """Whether a record's proof shows that its former content is not in the commitment."""
     key = place_of(record)
     if isinstance(record.after, Absence):
         return record.after.verify(root, key)
@@ -486,8 +486,8 @@ def difference_to_log(dossier: Dossier, keys: Sequence[PublicKey], folder: str |
         history = compare_logs(kept, log)
     except EvidenceError as error:
         return str(error)
-    if history is History.older:
+    if history is LogRelation.older:
         return f"it is older: it has {count(log.checkpoint.size, 'entry', 'entries')}, and had {kept.size:,}"
-    if history is History.forked:
+    if history is LogRelation.forked:
         return f"it was rewritten: two histories of {dossier.origin} are signed. Keep both: together they prove it"
     return ""

@@ -68,7 +68,7 @@ def read_as(form: type[T], said: Any, what: str) -> T:
 
 
 class Plain:
-    """A dataclass that JSON says field by field, with bytes as hexadecimal digits."""
+    """A dataclass that is written as JSON field by field, with bytes as hexadecimal digits."""
 
     def to_object(self) -> dict[str, Any]:
         """The value as an object that JSON can say."""
@@ -87,7 +87,7 @@ def to_base64(data: bytes) -> str:
 
 
 def from_base64(said: str, what: str, *, length: int | None = None) -> bytes:
-    """The bytes that a Base64 text stands for: of its texts only the one that `to_base64` writes is taken.
+    """Read a Base64 text; only the spelling that `to_base64` writes is accepted.
 
     >>> from_base64("AQI=", "the root")
     b'\\x01\\x02'

@@ -19,7 +19,7 @@ ENTRY = 32  # bytes
 
 
 class Log:
-    """A log as one of its checkpoints has it. What is appended later does not change it.
+    """A log at one of its checkpoints. Entries that are appended later do not change it.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Log:
 
     @cached_property
     def _read(self) -> tuple[list[bytes], Subtrees]:
-        """The entries and what is hashed of them, if they are those of the checkpoint."""
+        """The entries and the hashes over them, compared with the checkpoint."""
         path, size = self.folder / ENTRIES, self.checkpoint.size
         try:
             with open_regular(path) as file:
@@ -151,8 +151,8 @@ def check_log(folder: str | Path, origin: str | None, keys: Sequence[PublicKey])
 # What two signed states of a log say about each other: whether one became the other.
 
 
-class History(StrEnum):
-    """What a state of a log that is shown now is to one that somebody has kept.
+class LogRelation(StrEnum):
+    """How a state of a log that is shown now relates to one that somebody has kept.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class History(StrEnum):
     unknown = "not known"
 
 
-def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
+def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> LogRelation:
     """Compare two signed states of a log.
 
     Parameters
@@ -187,34 +187,34 @@ def compare_logs(kept: Log | Checkpoint, shown: Log | Checkpoint) -> History:
 
     Returns
     -------
-    History
-        What the second is to the first. Where one has more entries and its tiles are there, it is proved that it begins
-        with those of the other, or that it does not.
+    LogRelation
+        How the second relates to the first. If the longer one has its entries at hand, they prove whether it begins
+        with those of the other.
 
     Raises
     ------
     EvidenceError
-        They are of two logs, or tiles do not give the root of their checkpoint.
+        They are of two logs, or entries do not give the root of their checkpoint.
     """
     old, new = (each.checkpoint if isinstance(each, Log) else each for each in (kept, shown))
     if old.origin != new.origin:
         raise OtherLog(f"these are two logs: {old.origin!r} and {new.origin!r}")
     if old.size == new.size:
-        return History.same if old.root == new.root else History.forked
+        return LogRelation.same if old.root == new.root else LogRelation.forked
     grown = old.size < new.size
     less, longer = (old, shown) if grown else (new, kept)
     if not isinstance(longer, Log):
-        return History.unknown if grown else History.older
+        return LogRelation.unknown if grown else LogRelation.older
     if longer._read[1].root(0, less.size) != less.root:
-        return History.forked
-    return History.extends if grown else History.older
+        return LogRelation.forked
+    return LogRelation.extends if grown else LogRelation.older
 
 
 # Appending: first the entries, then the checkpoint that speaks of them, so that a kill harms nothing.
 
 
 class LogWriter:
-    """The one who appends to a log. Only one may: whoever opens it holds a lock, such as that of a workspace.
+    """Appends to a log. Whoever opens one holds a lock, such as that of a workspace.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class LogWriter:
 
     @classmethod
     def create(cls, folder: str | Path, origin: str, key: SigningKey) -> Self:
-        """Start a log without entries in a folder that has none. The folder that it lies in exists."""
+        """Begin a log in a folder that has none."""
         folder, checkpoint = Path(folder), Checkpoint.sign(origin, 0, EMPTY_ROOT, key)
         if (folder / CHECKPOINT).exists():
             raise WrongLog(f"{folder} has a log in it")
@@ -289,7 +289,7 @@ class LogWriter:
 
 
 def write_log(folder: Path, checkpoint: Checkpoint, entries: Sequence[bytes]) -> None:
-    """Write the files of a log anew, from a checkpoint and its entries, or more than these."""
+    """Write the files of a log from a checkpoint and at least its entries."""
     folder.mkdir(exist_ok=True)
     flush_folder(folder.parent)
     write_atomically(folder / ENTRIES, b"".join(entries[: checkpoint.size]))

@@ -60,7 +60,7 @@ class Subtrees:
                 self.rows[height].append(root)
 
     def cut(self, size: int) -> None:
-        """Go back to the log of this size."""
+        """Return to the log of an earlier size."""
         for height, row in enumerate(self.rows):
             del row[size >> height :]
 
@@ -79,7 +79,7 @@ class Subtrees:
         return root
 
     def prove_inclusion(self, index: int, size: int) -> "Inclusion":
-        """The proof that an entry is in the log of this size."""
+        """Prove that an entry is in the log of this size."""
         start, stop, path = 0, size, list[bytes]()
         while stop - start > 1:
             middle = start + (1 << (stop - start - 1).bit_length() - 1)  # the left part is the largest power of two

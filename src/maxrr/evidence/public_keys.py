@@ -113,7 +113,7 @@ class PublicKeys:
         return self.keys[0]
 
     def succeeded_by(self, new: PublicKey, former: SigningKey, time: str) -> Self:
-        """The same keys, and a new one that succeeds the newest of them.
+        """Return these keys with a new one that succeeds the newest.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ def _parts(data: bytes, where: str) -> Iterator[PublicKey | Envelope]:
 
 
 def default_place() -> Path:
-    """Where the private key lies unless it is told.
+    """Return the place of the private key where none is named.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def default_place() -> Path:
 
 
 def public_place(private: str | Path) -> Path:
-    """Where the public keys lie that belong to a private one.
+    """Return where the public keys lie that belong to a private one.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def find_key(path: str | Path | None = None) -> SigningKey | None:
 
 
 def find_public_keys(path: str | Path | None = None) -> PublicKeys | None:
-    """Find the public keys that belong to what `find_key` finds.
+    """Find the public keys that belong to the key which `find_key` finds.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def make_key(path: str | Path) -> SigningKey:
 
 
 def rotate_key(path: str | Path) -> SigningKey:
-    """Put a new key in the place of one, which says that the new one succeeds it.
+    """Replace a key by a new one, and let the old key sign that the new one succeeds it.
 
     What the former key signed stays valid: its public key stays in the public file. Nothing needs the former private
     key any more. An interrupted rotation is finished by the next one, with a warning.

@@ -239,7 +239,7 @@ class SigningKey:
 
 
 def require_signing_key(given: object) -> None:
-    """Refuse what is no key to sign with, such as the path of one; it is not shown, for it may be the key itself.
+    """Refuse anything but a key to sign with. The value is not shown: it may be the text of a key.
 
     Raises
     ------

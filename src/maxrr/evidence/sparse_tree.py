@@ -52,7 +52,7 @@ def shared_bits(one: bytes, other: bytes) -> int:
 
 
 def check_size(what: str, given: object) -> None:
-    """Keys, values and hashes are 32 bytes, and bytes: a hexadecimal text of one would be another key."""
+    """Refuse a key, value or hash that is not 32 bytes."""
     if not isinstance(given, bytes) or len(given) != SIZE:
         found = f"{len(given)} bytes" if isinstance(given, bytes) else type(given).__name__
         raise ValueError(f"{what} is {SIZE} bytes, and this is {found}")
@@ -125,7 +125,7 @@ class Absence(Plain):
 
 
 def _root_above(place: bytes, key: bytes, siblings: tuple[bytes, ...]) -> bytes:
-    """The root of a tree in which this hash stands in the place of a key, beside these siblings."""
+    """Compute the root of a tree with this hash in the place of a key, beside these siblings."""
     for depth in reversed(range(len(siblings))):
         beside = siblings[depth]
         place = node_hash(beside, place) if bit(key, depth) else node_hash(place, beside)
@@ -243,17 +243,17 @@ ROW = 2 * SIZE  # bytes: a key and its value
 
 
 def packed(records: Mapping[bytes, bytes]) -> bytes:
-    """The records as one string of rows."""
+    """Join records into one string of rows."""
     return b"".join(key + records[key] for key in sorted(records))
 
 
 def rows_of(bucket: bytes) -> list[bytes]:
-    """The rows in such a string."""
+    """Split a string into rows."""
     return [bucket[start : start + ROW] for start in range(0, len(bucket), ROW)]
 
 
 def records_of(rows: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Value by key."""
+    """Map each row's key to its value."""
     return {row[:SIZE]: row[SIZE:] for row in rows}
 
 
@@ -373,13 +373,15 @@ class View(ABC):
         return int.from_bytes(key[:8], "big") >> (64 - self._bits)
 
     def _several(self, place: int) -> bool:
-        """Whether more than one record is below a place. If not, its hash is that of one of its halves, passed up."""
+        """Whether more than one record is below a place. The hash of a place with one record is that of the half which
+        has it.
+        """
         if place >> self._bits:
             return len(self._bucket(place - (1 << self._bits))) > ROW
         return self._hash_at(place) not in (self._hash_at(2 * place), self._hash_at(2 * place + 1))
 
     def _joined(self, place: int, left: bytes, right: bytes) -> bytes:
-        """The hash at a place, from those of its halves."""
+        """Compute the hash at a place from the hashes of its halves."""
         if left == EMPTY and not self._several(2 * place + 1):
             return right
         if right == EMPTY and not self._several(2 * place):
@@ -387,7 +389,7 @@ class View(ABC):
         return sha256(NODE + left + right).digest()
 
     def _way_to(self, key: bytes) -> tuple[tuple[bytes, ...], bytes | None]:
-        """The siblings on the way to a key, and the row at its end, which may be another key's."""
+        """Return the siblings on the way to a key, and the row at its end, which may have another key."""
         check_size("a key", key)
         siblings: list[bytes] = []
         place, buckets, here = 1, 1 << self._bits, self.root
@@ -413,7 +415,7 @@ class View(ABC):
 
 
 class Change(View):
-    """The records of a tree after a change. `Tree.change` makes it, and `Tree.apply` makes it so.
+    """The records of a tree after a change that `Tree.change` computed and `Tree.apply` carries out.
 
     It can be asked until a change of its tree is applied, this one or another; then ask the tree. Its root stays.
 
@@ -467,7 +469,7 @@ class Change(View):
         return self._tree._state == self._state
 
     def check_current(self, tree: View) -> None:
-        """Refuse to be asked about, or applied to, anything but the state of the tree that the change was made for.
+        """Refuse a tree other than the one, in the state, that the change was computed for.
 
         Parameters
         ----------
@@ -557,7 +559,7 @@ class Tree(View):
 
     @property
     def state(self) -> int:
-        """A number that is another one whenever a change was applied."""
+        """A number that every applied change makes another."""
         return self._state
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
@@ -572,7 +574,7 @@ class Tree(View):
             yield from records_of(rows_of(bucket)).items()
 
     def change(self, remove: Collection[bytes] = (), put: Mapping[bytes, bytes] | None = None) -> Change:
-        """What the tree would be without some records, and with others. The tree stays as it is.
+        """Compute the tree without some records and with others. This tree stays as it is.
 
         Parameters
         ----------

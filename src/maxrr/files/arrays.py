@@ -40,5 +40,5 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def damaged(path: Path, why: object) -> ValueError:
-    """An error for results that can be made again."""
+    """Return the error for a damaged file whose content can be made again."""
     return ValueError(f"{path} is damaged ({why}): delete it, and what it holds is made again")

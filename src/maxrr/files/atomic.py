@@ -92,7 +92,7 @@ def remove_unfinished(path: str | Path) -> None:
 
 
 def _beginning(path: Path) -> str:
-    """How hidden files begin that are to become this one: short, since `path` may have the longest name allowed."""
+    """Return how the hidden files begin that are to become this one."""
     return f".maxrr-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"
 
 
@@ -160,7 +160,7 @@ def overwrite(path: str | Path) -> None:
 # Regular files only: a pipe may never answer, and a device may never end.
 
 
-FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_regular(path: str | Path) -> BinaryIO:
@@ -223,7 +223,7 @@ def read_regular(path: str | Path, most: int | None = None) -> bytes:
 
 @contextmanager
 def writable(path: str | Path) -> Iterator[int]:
-    """A file to change in place. Errors name the file."""
+    """Open a file to change it in place; errors name the file."""
     descriptor = os.open(path, IN_PLACE)
     try:
         yield descriptor

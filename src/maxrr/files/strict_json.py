@@ -198,7 +198,7 @@ def json_text(value: Any) -> str:
 
 @functools.cache
 def _reader(kind: Any) -> Reader:
-    """What makes a value of a type: reading annotations takes longer than reading values."""
+    """Make, once for each type, the function that reads values of it."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return lambda said: said

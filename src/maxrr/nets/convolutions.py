@@ -161,12 +161,12 @@ def input_gradient(gradient: Tensor, weight: Tensor, padding: int) -> Tensor:
 
 
 def out_tile(out: int) -> int:
-    """A tile holds all output channels: the next power of two, and at least the 16 of the smallest matrix product."""
+    """Return the size of a tile that holds all output channels: a power of two from 16 on."""
     return max(16, 1 << (out - 1).bit_length())
 
 
 def precision() -> str:
-    """The precision of PyTorch's own convolutions: TF32 where the user allows it there."""
+    """Return the precision of PyTorch's own convolutions: TF32 where the user allows it."""
     return "tf32" if torch.backends.cudnn.allow_tf32 else "ieee"
 
 
@@ -174,7 +174,7 @@ WIDEST = 64  # channels; with more, a grouped convolution has enough to do, and 
 
 
 class ManyConvolutions(TorchFunctionMode):
-    """While this is entered, stacked convolutions are done by our kernels."""
+    """A context in which our kernels compute the convolutions of stacked networks."""
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -190,7 +190,9 @@ def covered(
     input: Tensor, weight: Tensor, bias: Tensor | None = None,
     stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
 ) -> tuple[Tensor, Tensor, Tensor | None, int | None]:  # fmt: skip
-    """The arguments of a convolution, with its padding as one number, or None where the kernels cannot do it."""
+    """Return the arguments of a convolution, with its padding as one number; None for one that the kernels cannot
+    compute.
+    """
     one = (1, (1, 1), [1, 1])
     if isinstance(padding, (tuple, list)) and len(set(padding)) == 1:
         padding = padding[0]
@@ -202,7 +204,7 @@ def covered(
 
 
 class OneOfMany(torch.autograd.Function):
-    """What one network sees of a convolution that is done for all of them."""
+    """A convolution as one network sees it, computed for all networks at once."""
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor | None, padding: int) -> Tensor:
@@ -226,7 +228,7 @@ class OneOfMany(torch.autograd.Function):
 
 
 class Convolution(torch.autograd.Function):
-    """The kernels, with the gradients that training needs."""
+    """The kernels with their gradients."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, padding: int) -> Tensor:

@@ -141,7 +141,7 @@ def block_extractor(
 
 
 def called(network: nn.Module, inputs: Inputs) -> Any:
-    """What the extractor makes of a block. One that takes other arguments is said to."""
+    """Call the extractor with a block; say so if it takes other inputs."""
     try:
         return call(network, inputs)
     except TypeError as error:
@@ -151,7 +151,7 @@ def called(network: nn.Module, inputs: Inputs) -> Any:
 
 
 def filled(part: Tensor, size: int) -> Tensor:
-    """A copy of an input of some records, with more of the first to make up one size."""
+    """Copy an input of some records, and fill it up to a size with copies of the first."""
     padded = part.new_empty(size, *part.shape[1:])
     padded[: len(part)] = part
     padded[len(part) :] = part[0]
@@ -178,7 +178,7 @@ def check_neighbours(network: nn.Module, inputs: Inputs, result: Tensor) -> None
 
 
 def with_every_second(part: Tensor, first: int) -> Tensor:
-    """An input of a block with every second record in its place, from this one on, and copies of it in the others."""
+    """Copy a block with every second record in its place, and copies of the first of these in the other places."""
     changed = part.clone()
     changed[1 - first :: 2] = part[first]
     return changed

@@ -27,7 +27,7 @@ SEEDS = 0, 1  # any two
 
 
 def given_weights(network: Network) -> dict[str, str]:
-    """What the network brings along before it is trained: the SHA-256 of each such weight or buffer, by name.
+    """Hash each weight or buffer that the network brings along before training, by name.
 
     Where layers start with plain zeros or ones, or a single value that is then trained, nothing was given.
 
@@ -49,12 +49,12 @@ def given_weights(network: Network) -> dict[str, str]:
 
 
 def tensors(network: nn.Module) -> dict[str, Tensor]:
-    """All weights and buffers, also those that are not stored with the network."""
+    """Return all weights and buffers, also those that are not stored with the network."""
     return {**dict(network.named_parameters()), **dict(network.named_buffers())}
 
 
 def says_something(value: Tensor, other: Tensor) -> bool:
-    """Whether the two tensors share values, in all or some places, that are not a plain start of zeros or ones."""
+    """Whether two tensors share values other than zeros or ones."""
     if value.shape != other.shape:
         return True
     common = value.detach()[(value == other).detach()]
@@ -79,7 +79,7 @@ class DrawnAnewWarning(UserWarning):
 
 
 def would_lose_weights(network: Network) -> bool:
-    """Whether the weights of a network are not such as its layers draw.
+    """Whether a network has weights that its layers would not draw, as a trained one has.
 
     >>> network = nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 2))
     >>> would_lose_weights(network)
@@ -106,7 +106,7 @@ def would_lose_weights(network: Network) -> bool:
 
 
 def differs(value: Tensor, draws: Sequence[Tensor]) -> bool:
-    """Whether a tensor is none of the kind that was drawn."""
+    """Whether a tensor is unlike those that were drawn."""
     if all(torch.equal(one, draws[0]) for one in draws):
         return not torch.equal(value, draws[0])
     size, *sizes = (float(one.double().abs().max()) for one in (value, *draws))
@@ -115,7 +115,7 @@ def differs(value: Tensor, draws: Sequence[Tensor]) -> bool:
 
 
 def is_far(value: float, *draws: float) -> bool:
-    """Whether a number is far from all of some others, measured by how far these are from each other."""
+    """Whether a number is further from some others than they are from each other."""
     low, high = min(draws), max(draws)
     outside = max(value - high, low - value)
     return not outside <= FAR * (high - low)

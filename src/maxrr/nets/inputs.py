@@ -34,7 +34,7 @@ class Records:
         return len(self.labels)
 
     def only(self, rows: NDArray[np.int64] | None) -> "Records":
-        """The inputs of some rows; None stands for all rows."""
+        """Return the records of some rows; None stands for all."""
         if rows is None:
             return self
         places = torch.from_numpy(rows).to(self.labels.device)
@@ -46,27 +46,27 @@ class Records:
 
 
 def each(function: Callable[[Tensor], Tensor], inputs: Inputs) -> Inputs:
-    """The same done with every input."""
+    """Apply a function to every input."""
     if isinstance(inputs, Tensor):
         return function(inputs)
     return {name: function(part) for name, part in inputs.items()}
 
 
 def arguments(inputs: Inputs) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
-    """What a network is called with: inputs by place, and inputs by name."""
+    """Return the inputs of a network as positional and as named arguments."""
     if isinstance(inputs, Tensor):
         return (inputs,), {}
     return (tuple(inputs.values()), {}) if by_place(list(inputs)) else ((), inputs)
 
 
 def call(network: nn.Module, inputs: Inputs) -> Any:
-    """What a network makes of inputs that are ready for it."""
+    """Call a network with inputs that are ready for it."""
     by_position, by_name = arguments(inputs)
     return network(*by_position, **by_name)
 
 
 def ready(inputs: Inputs, dtype: torch.dtype) -> Inputs:
-    """Inputs as a network reads them: pixels in bytes from 0 to 1, floats in its type, other integers as they are.
+    """Convert inputs as networks read them: bytes to numbers from 0 to 1, floats to the network's type.
 
     >>> ready(torch.tensor([0, 51, 255], dtype=torch.uint8), torch.float32)
     tensor([0.0000, 0.2000, 1.0000])
@@ -90,7 +90,7 @@ def as_tensors(array: NDArray[Any]) -> Inputs:
 
 
 def as_tensor(array: NDArray[Any]) -> Tensor:
-    """The array's memory as a tensor, also where it may only be read, which we only do.
+    """Share an array's memory with a tensor, also where the array is read-only: nothing is written to it.
 
     It is a copy if the array lies in memory in another way than row by row. PyTorch would see that, and round
     differently; it even looks at how far apart the parts of an axis of length 1 would be.
@@ -102,7 +102,7 @@ def as_tensor(array: NDArray[Any]) -> Tensor:
 
 
 def as_array(value: Tensor) -> NDArray[Any]:
-    """A tensor's numbers; NumPy does not know bfloat16, and gets its bits."""
+    """Convert a tensor to an array; bfloat16, which NumPy lacks, as its bits."""
     array: NDArray[Any] = (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
     return array
 
@@ -113,7 +113,7 @@ def as_tensor_of(array: NDArray[Any], kind: torch.dtype) -> Tensor:
 
 
 def tensors(dataset: Dataset, device: str | torch.device = "cpu") -> tuple[Any, Tensor]:
-    """Records as tensors, for a training function of one's own: just as the network will be given them to embed.
+    """Convert records to tensors as the network will be given them, for a training function of your own.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class NamedNetwork:
     def for_records(
         cls, maker: str, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int
     ) -> "NamedNetwork":  # fmt: skip
-        """The network for such records. A maker that takes arguments gets their shape and the number of classes.
+        """Name a network for such records. A maker that takes arguments gets their shape and the number of classes.
 
         Of several inputs it gets the shape of each, by name.
         """
@@ -62,7 +62,7 @@ class NamedNetwork:
 
 
 def name_of(network: Network) -> NamedNetwork | None:
-    """The function that makes this network, if it can be imported; None otherwise, as for one built in a script."""
+    """Return the importable function that makes this network; None if there is none, as for a network of a script."""
     if isinstance(network, GivenStart):  # a module has its weights in itself, and no name gives them back
         return None if isinstance(network.network, nn.Module) else name_of(network.network)
     if isinstance(network, NamedNetwork):
@@ -78,7 +78,7 @@ def name_of(network: Network) -> NamedNetwork | None:
 
 
 def imported_from(function: Any) -> str | None:
-    """Where a fresh process finds a function, as in `package.module:function`; None where it does not."""
+    """Return where a fresh process finds a function, as in `package.module:function`; None where it cannot."""
     name = maker_of(function)
     try:
         return name if find_maker(name) is function and not name.startswith("__main__") else None
@@ -87,7 +87,7 @@ def imported_from(function: Any) -> str | None:
 
 
 def suited(network: Network, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int) -> Network:
-    """A function that needs arguments, with those that `NamedNetwork.for_records` gives it; or the network as it is."""
+    """Give a function that makes networks the arguments that suit the records; return any other network as it is."""
     if not needs_arguments(network):
         return network
     if name_of(network) is None:
@@ -99,7 +99,7 @@ def suited(network: Network, shape: tuple[int, ...] | dict[str, tuple[int, ...]]
 
 
 def as_recorded(network: Network | None, named: NamedNetwork | None) -> Network | None:
-    """A function with the arguments that a file has recorded for it, whichever it comes with; any other as it is."""
+    """Give a function the arguments that a file has recorded for it; return any other network as it is."""
     if network is None or named is None or isinstance(network, nn.Module):
         return network
     maker = network.maker if isinstance(network, NamedNetwork) else maker_of(network)
@@ -109,13 +109,13 @@ def as_recorded(network: Network | None, named: NamedNetwork | None) -> Network 
 
 
 def loaded(maker: str) -> Any:
-    """What a name stands for, if its module was imported before; None otherwise, and no code is run to find out."""
+    """Return what a name stands for if its module is imported already; None otherwise. No code is run."""
     module, _, name = maker.partition(":")
     return getattr(sys.modules.get(module), name, None)
 
 
 def needs_arguments(network: Network) -> bool:
-    """Whether a function cannot make a network without being told what for."""
+    """Whether a function needs arguments to make a network."""
     if isinstance(network, nn.Module | NamedNetwork):
         return False
     by_place = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -124,12 +124,12 @@ def needs_arguments(network: Network) -> bool:
 
 
 def maker_of(network: Network) -> str:
-    """Where a function is imported from, as `NamedNetwork` has it."""
+    """Return where a function is defined, as `NamedNetwork` writes it."""
     return f"{getattr(network, '__module__', '')}:{getattr(network, '__qualname__', '')}"
 
 
 def with_outputs(network: Network, classes: int) -> Network:
-    """Return a network with so many outputs: one of this library, or of given weights; any other as it is."""
+    """Give a network so many outputs, if it is one of this library or starts from given weights."""
     if isinstance(network, GivenStart):
         return replace(network, outputs=classes)
     named = name_of(network)
@@ -154,7 +154,7 @@ def check_importable(network: Network) -> None:
 
 
 def describe(network: nn.Module) -> tuple[str, list[tuple[str, str, bool]]]:
-    """Layers and the kinds of weights, which may have been changed since the network was made."""
+    """Describe the layers of a network and the kinds of its weights, to see whether they were changed."""
     return str(network), [
         (name, str(weights.dtype), weights.requires_grad) for name, weights in network.named_parameters()
     ]
@@ -175,7 +175,7 @@ def find_maker(maker: str) -> Any:
 
 
 def as_tuple(value: Any) -> Any:
-    """JSON has lists where we have tuples."""
+    """Convert lists, which JSON has, to tuples."""
     if isinstance(value, dict):
         return {name: as_tuple(part) for name, part in value.items()}
     return tuple(map(as_tuple, value)) if isinstance(value, list) else value

@@ -170,7 +170,7 @@ class Cut(BaseException):
 
 
 class CutPoint(nn.Module):
-    """Where the layer was."""
+    """Stands in the place of the layer that was cut out."""
 
     def forward(self, features: Tensor) -> Tensor:
         raise Cut(features)
@@ -298,7 +298,7 @@ class SideBySide(nn.Module):
 
 
 def joined(parts: Sequence[nn.Module]) -> nn.Module:
-    """One extractor of several; a single one as it is."""
+    """Join several extractors into one; return a single one as it is."""
     return parts[0] if len(parts) == 1 else SideBySide(parts).eval()
 
 

@@ -32,7 +32,7 @@ Kind = np.dtype[Any]
 
 @dataclass(frozen=True, eq=False)
 class Fingerprint:
-    """What an extractor that is made again is recognised by: its layers, and its features of made-up records."""
+    """The layers of an extractor and its features of made-up records, by which one that is made again is recognised."""
 
     layers: str
     features: NDArray[np.float64]
@@ -168,7 +168,7 @@ def types_and_shapes(weights: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def gives(network: nn.Module, expected: NDArray[np.float64], shape: Shape, dtype: Kind) -> bool:
-    """Whether a network gives just this for made-up records."""
+    """Whether a network gives these very bytes for made-up records."""
     return probed(network, shape, dtype).tobytes() == expected.tobytes()
 
 

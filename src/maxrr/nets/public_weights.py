@@ -17,7 +17,7 @@ from maxrr.errors import DataError, OtherWeights
 from maxrr.nets.initial_weights import tensors
 from maxrr.nets.inputs import as_array
 from maxrr.nets.networks import Layers, last_linear, names_of, replace_layer
-from maxrr.nets.seeding import WEIGHTS, Network, drawing, made
+from maxrr.nets.seeding import WEIGHTS, Network, drawing, network_from
 
 SEED, GIVEN = "seed", "given"  # where training may start
 
@@ -58,14 +58,14 @@ class GivenWeights:
 
     @property
     def start(self) -> str:
-        """What `maxrr.MaxRR` was told."""
+        """The `start` that `maxrr.MaxRR` was given."""
         return f"{GIVEN}:{self.name}" if self.name else GIVEN
 
 
 def made_with(network: Network, seed: int) -> nn.Module:
     """Copy a network, or have one made with the random numbers of a seed, on the CPU."""
     with drawing(seed, WEIGHTS):
-        return copy.deepcopy(made(network)).cpu()
+        return copy.deepcopy(network_from(network)).cpu()
 
 
 def hash_of_weights(network: nn.Module, *, whole: bool = False) -> str:

@@ -176,7 +176,7 @@ class Recipe:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What it says, as JSON has it: the first three, and of the others those that are not the defaults."""
+        """The recipe as JSON: the first three fields, and those others that are not the defaults."""
         kept = {name: value for name, value in vars(self).items() if value != USUAL.get(name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
@@ -313,7 +313,7 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # what torch.optim.Adam has
 
 
 class Optimiser(Protocol):
-    """What training asks of an optimiser."""
+    """The part of an optimiser's interface that training uses."""
 
     @property
     def param_groups(self) -> list[dict[str, Any]]: ...
@@ -343,7 +343,7 @@ class FusedAdam:
 
 
 def optimiser_of(recipe: Recipe, weights: Tensor) -> Optimiser:
-    """What moves one tensor of weights as the recipe says."""
+    """Make the optimiser that the recipe names, for one tensor of weights."""
     if recipe.optimiser != "sgd" and weights.device.type == "cpu":
         return FusedAdam(weights, recipe.lr, recipe.weight_decay, decoupled=recipe.optimiser == "adamw")
     return torch_optimiser(recipe, [weights])

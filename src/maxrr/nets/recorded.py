@@ -20,7 +20,7 @@ WARM_UP = 3  # steps before recording, so that libraries have chosen their kerne
 
 
 def recorded(step: Step, network: nn.Module, inputs: Inputs, labels: Tensor) -> Step:
-    """Return a step that does the same with batches like this one, as a graph; batches of another size go by `step`.
+    """Return a step that replays a recorded graph for batches like this one; other sizes go to `step`.
 
     Where a step cannot be recorded, because the network looks at numbers as it goes or draws some on the CPU, that is
     `step` itself. The network's state is afterwards as before; its gradients are not.
@@ -74,6 +74,6 @@ def parts(inputs: Inputs) -> list[Tensor]:
 
 
 def drawn_on_the_cpu() -> tuple[Any, ...]:
-    """The states of all random numbers on the CPU: a graph would repeat those of the step that was recorded."""
+    """Return the states of all random numbers on the CPU: a graph would repeat those of the recorded step."""
     numbers: Any = np.random.get_state()  # noqa: NPY002 (networks use it)
     return bytes(torch.get_rng_state().numpy()), random.getstate(), numbers[1].tobytes(), numbers[2]

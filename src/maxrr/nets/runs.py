@@ -53,7 +53,7 @@ class Task:
         return len(self.dataset) if self.rows is None else min(map(len, self.rows.values()))
 
     def lengths(self, seeds: Sequence[int]) -> dict[int, int]:
-        """How many records each of these runs goes through, as often as it does."""
+        """Return how many records each run goes through, over all epochs."""
         seen = {seed: len(self.dataset) if self.rows is None else len(self.rows[seed]) for seed in seeds}
         return {seed: self.recipe.epochs * count for seed, count in seen.items()}
 
@@ -107,13 +107,13 @@ GLANCE = 0.2  # seconds between two looks at how far a run is
 
 
 class Stopped(Exception):
-    """The run was asked to stop."""
+    """Raised in a run that was asked to stop."""
 
 
 def run_side_by_side(
     task: Task, data: Records, seeds: Sequence[int], workers: int, draws: bool, tally: Tally
 ) -> Generator[Run]:  # fmt: skip
-    """The runs in the order of the seeds, `workers` at a time. When the generator is closed, all of them stop.
+    """Yield the runs in the order of the seeds, `workers` at a time. Closing the generator stops all of them.
 
     Networks that draw random numbers take them from a source that this whole process shares: they are trained in the
     caller's thread, while it waits.
@@ -140,7 +140,7 @@ def run_side_by_side(
 
 
 def hold(network: nn.Module, recipe: Recipe) -> nn.Module:
-    """Return the network, set so that training leaves as it is what the recipe says: some layers, or statistics."""
+    """Set a network so that training leaves frozen layers and kept statistics as they are."""
     for part in recipe.frozen:
         names = [name for name, _ in network.named_modules()]
         if part not in names:
@@ -236,7 +236,7 @@ class Group:
 
 
 def groups_of(network: nn.Module, recipe: Recipe) -> list[Group]:
-    """All trained weights, in one group; or the body and the last linear layer apart, where each has its rate."""
+    """Group the trained weights by their learning rate."""
     trained = [weights for weights in network.parameters() if weights.requires_grad]
     if recipe.body_lr is None:
         return [Group(trained, recipe)]
@@ -250,7 +250,7 @@ def groups_of(network: nn.Module, recipe: Recipe) -> list[Group]:
 
 
 def run_in_turn(task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
-    """The runs in the order of the seeds. Of their losses and accuracies nothing is known."""
+    """Yield the runs of a caller's function in the order of the seeds. Their losses and accuracies are not known."""
     assert isinstance(task.recipe, OwnTraining)
     ordered = task.dataset.in_order()
     for seed in seeds:
@@ -273,7 +273,7 @@ AT_ONCE = 100  # more bring no more speed
 
 
 def run_together(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
-    """The runs in the order of the seeds. Where memory runs out, fewer at a time."""
+    """Yield runs that step together, in the order of the seeds; fewer at a time where memory runs out."""
     at_once, first = AT_ONCE, 0
     while first < len(seeds):
         group = seeds[first : first + at_once]
@@ -290,7 +290,7 @@ def run_together(task: Task, data: Records, seeds: Sequence[int], tally: Tally) 
 
 
 def run_group(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> list[Run]:
-    """Some runs, from beginning to end."""
+    """Train some networks together from beginning to end."""
     networks, recipe = [begin(task.network, seed) for seed in seeds], task.recipe
     assert isinstance(recipe, Recipe)
 

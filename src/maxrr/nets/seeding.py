@@ -25,12 +25,12 @@ _one_at_a_time = threading.RLock()
 
 
 def stream(seed: int, *path: int) -> np.random.SeedSequence:
-    """The numbers for one purpose below a seed."""
-    return np.random.SeedSequence(checked(seed), spawn_key=path)
+    """Return the numbers for one purpose below a seed."""
+    return np.random.SeedSequence(checked_seed(seed), spawn_key=path)
 
 
-def checked(seed: int) -> int:
-    """The seed as a plain number, if it is one."""
+def checked_seed(seed: int) -> int:
+    """Check a seed, and return it as an int."""
     try:
         number = operator.index(seed)
     except TypeError:
@@ -65,7 +65,7 @@ def drawing(seed: int, purpose: int) -> Iterator[None]:
 
 @contextmanager
 def all_drawing(seed: int) -> Iterator[None]:
-    """The same for NumPy and Python as well, for code that draws from all three."""
+    """Seed PyTorch, NumPy and Python for a block, and restore what each would have drawn."""
     ours, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 (others use it)
     for_python, for_numpy = stream(seed, DRAWS, 0).generate_state(2, np.uint32).tolist()
     try:
@@ -78,13 +78,13 @@ def all_drawing(seed: int) -> Iterator[None]:
         np.random.set_state(theirs)  # noqa: NPY002
 
 
-def made(network: Network) -> nn.Module:
-    """The network, which a function makes."""
+def network_from(network: Network) -> nn.Module:
+    """Return a network, made by its function if it is one."""
     return network if isinstance(network, nn.Module) else network()
 
 
 def begin(network: Network, seed: int) -> nn.Module:
-    """A copy of the network, on the CPU and in training mode, with the first weights of this seed.
+    """Copy a network, on the CPU and in training mode, with the first weights of this seed.
 
     A function is called for it; otherwise every layer draws its weights anew by its own `reset_parameters`. Frozen
     weights (`requires_grad` off) are kept, and layers that have no others stay in evaluation mode.
@@ -105,7 +105,7 @@ def begin(network: Network, seed: int) -> nn.Module:
 
 
 def is_frozen(network: nn.Module, name: str) -> bool:
-    """Whether a layer has only frozen weights; one without any goes by the part of the network around it."""
+    """Whether a layer has only frozen weights. A layer without weights counts as the part of the network around it."""
     weights = list(network.get_submodule(name).parameters(recurse=False))
     while not weights and name:
         weights = list(network.get_submodule(name).parameters())
@@ -145,7 +145,7 @@ _restored = ExitStack()
 
 @contextmanager
 def pinned(number: int) -> Iterator[None]:
-    """Inside, worker threads may call `torch.set_num_threads(number)` for themselves, and none uses another number.
+    """Fix the number of threads for a block: worker threads may set this number for themselves, and nobody another one.
 
     PyTorch computes with oneDNN where it has it, whatever was set before. A thread that is inside does not wait.
     """
@@ -171,7 +171,7 @@ def pinned(number: int) -> Iterator[None]:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """All 24 bits of float32 on CUDA, and one fixed algorithm for a convolution."""
+    """Use all 24 bits of float32 on CUDA, and one fixed algorithm for a convolution."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -183,7 +183,7 @@ def full_precision() -> Iterator[None]:
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """Full precision, and of every operation on CUDA the form that gives the same bytes each time.
+    """Use full precision, and of every operation on CUDA the form that gives the same bytes each time.
 
     PyTorch warns of an operation that has no such form. Networks read no memory that nobody wrote, so that it is not
     filled first.

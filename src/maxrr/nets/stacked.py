@@ -61,7 +61,7 @@ class Stack:
         return scores
 
     def step(self, rows: Tensor) -> None:
-        """One step of every network, each on its own records: rows (networks, batch)."""
+        """Take one step with every network, each on its own records: rows (networks, batch)."""
         inputs, labels = self.records.batch(rows)
         with many_convolutions(labels.device, self.records.dtype):
             scores = self.forward(self.weights, self.state, inputs)
@@ -76,7 +76,7 @@ class Stack:
             self.correct += (scores.argmax(2) == labels).sum(1)
 
     def fitted(self) -> Iterator[dict[str, Tensor]]:
-        """The networks' weights and state, one network after the other, on the CPU."""
+        """Yield each network's weights and state, on the CPU."""
         moved = {name: value.detach().cpu() for name, value in (self.weights | self.state).items()}
         for number in range(len(self.loss_sum)):
             yield {name: value[number].clone() for name, value in moved.items()}
@@ -121,7 +121,7 @@ def stepper(stack: Stack, batches: Tensor) -> Callable[[int], None]:
 
 
 class StepGraph:
-    """Steps on CUDA as a graph, which reads and moves on the number of the next batch by itself.
+    """A recorded step on CUDA, which reads the number of the next batch by itself and moves it on.
 
     It knows what it reads by address, so that must live as long as it does.
     """
@@ -149,7 +149,7 @@ class StepGraph:
 
 @contextmanager
 def untouched(stack: Stack) -> Iterator[None]:
-    """Put everything back that steps in between change: weights, running statistics, the optimiser's memory."""
+    """Restore everything that the steps of a block change: weights, running statistics, the optimiser's memory."""
     values = list((stack.weights | stack.state).values())
     kept = [value.detach().clone() for value in values]
     yield
@@ -162,7 +162,7 @@ def untouched(stack: Stack) -> Iterator[None]:
 
 
 def many_convolutions(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:
-    """Our own kernels for convolutions of many networks, where they can run: float32 on CUDA, with Triton."""
+    """Use our kernels for the convolutions of many networks, where they can run: float32 on CUDA, with Triton."""
     if device.type != "cuda" or dtype != torch.float32:
         return nullcontext()
     try:

@@ -22,7 +22,7 @@ from maxrr.data.fields import described, parts_of
 from maxrr.nets.inputs import Inputs, Records, as_array, as_tensor_of, call, chosen_device, device_on, each, records
 from maxrr.nets.recipe import Recipe, Run, batch_sizes, optimiser_of
 from maxrr.nets.runs import Tally, Task, hold, run_in_turn, run_side_by_side, run_together
-from maxrr.nets.seeding import DRAWS, Network, begin, checked, drawing
+from maxrr.nets.seeding import DRAWS, Network, begin, checked_seed, drawing
 from maxrr.nets.stacked import Stack
 from maxrr.nets.training_function import OwnTraining, Training, compared, small_part
 from maxrr.parallel.engine import Engine, cores
@@ -166,7 +166,7 @@ def train_many(
     ValueError
         As in `train`; or a seed is given twice.
     """
-    wanted = [checked(seed) for seed in seeds]
+    wanted = [checked_seed(seed) for seed in seeds]
     if len(set(wanted)) < len(wanted):
         raise ValueError("a seed is asked for twice: it would give the same run again")
     chosen = engine_from(engine)
@@ -192,7 +192,7 @@ def rows_without(
 def run_all(
     task: Task, seeds: Sequence[int], workers: int, progress: Progress | None, engine: Engine | None = None
 ) -> Generator[Run]:  # fmt: skip
-    """The runs in the order of the seeds, by so many workers here, or by an engine's."""
+    """Yield the runs in the order of the seeds, made by workers here or by those of an engine."""
     tally = Tally(progress, task.lengths(seeds))
     tally.show()
     if seeds:
@@ -202,7 +202,7 @@ def run_all(
 
 
 def run_on(engine: Engine, task: Task, seeds: Sequence[int], tally: Tally) -> Generator[Run]:
-    """The runs in the order of the seeds, made by the workers of an engine."""
+    """Yield the runs in the order of the seeds, made by the workers of an engine."""
     with closing(engine.map(run_by_worker, groups_for(task.device, seeds), task)) as done:
         for arrays, run in chain.from_iterable(done):
             network = begin(task.network, run.seed)
@@ -219,7 +219,7 @@ def groups_for(device: torch.device, seeds: Sequence[int]) -> list[tuple[int, ..
 
 
 def run_by_worker(seeds: Sequence[int], task: Task) -> list[tuple[dict[str, NDArray[Any]], Run]]:
-    """What a worker does for some runs: one, or those that step together on its graphics processor.
+    """Train some runs in a worker: one, or those that step together on its GPU.
 
     Weights are sent as arrays, to be put into networks there.
     """
@@ -231,7 +231,7 @@ def run_by_worker(seeds: Sequence[int], task: Task) -> list[tuple[dict[str, NDAr
 
 
 def run_here(task: Task, seeds: Sequence[int], workers: int, tally: Tally) -> Generator[Run]:
-    """The runs in the order of the seeds, made by this process."""
+    """Yield the runs in the order of the seeds, made by this process."""
     example = begin(task.network, seeds[0])
     data = records(task.dataset, example, task.device)
     if isinstance(task.recipe, OwnTraining):
@@ -281,7 +281,7 @@ def check_network(network: nn.Module, records: Records, dataset: Dataset, smalle
 
 
 def tried(network: nn.Module, records: Records, count: int) -> tuple[Any, bool]:
-    """What a copy of the network gives for the first records, and whether it drew random numbers."""
+    """Try a copy of the network on the first records; return its scores, and whether it drew random numbers."""
     device = records.labels.device
     trial = copy.deepcopy(network).to(device)
     with torch.no_grad(), drawing(0, DRAWS):
@@ -296,7 +296,7 @@ def random_state(device: torch.device) -> torch.Tensor:
 
 
 def hint(dataset: Dataset, error: Exception) -> str:
-    """What may help where a network does not take the records."""
+    """Say what may help where a network does not take the records."""
     kinds = [part.dtype for _, part in parts_of(dataset.inputs)]
     if "indices" in str(error):  # of an embedding
         return ". Bring token ids as int32 or int64: numbers in uint8 are pixels, and reach a network divided by 255"
@@ -311,7 +311,7 @@ def inputs_for(records: Records, count: int) -> Inputs:
 
 
 def why_not_stacked(network: nn.Module, records: Records, recipe: Recipe) -> str | None:
-    """Why PyTorch cannot take one step with many of these networks at once; None if it can."""
+    """Say why many of these networks cannot step together; None if they can."""
     if recipe != Recipe(**{name: getattr(recipe, name) for name in STACKED}):
         return "a step that is recorded once cannot follow a schedule, vary images, or treat layers in different ways"
     inputs = inputs_for(records, FEW)

@@ -65,7 +65,7 @@ class OwnTraining:
 
     @classmethod
     def by(cls, function: TrainingFunction) -> "OwnTraining":
-        """The training by this function, if a fresh process could import it."""
+        """Make the training by a function that a fresh process can import."""
         name = imported_from(function)
         if name is None:
             said = getattr(function, "__qualname__", repr(function))
@@ -78,7 +78,7 @@ class OwnTraining:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "OwnTraining":
-        """What a file says; the function is not imported."""
+        """Read a training from the facts of a file, without importing its function."""
         found = cls(facts["function"], facts["source_sha256"], facts.get("run_twice", ""))
         if found.facts != dict(facts) or not all(isinstance(value, str) for value in facts.values()):
             raise ValueError(f"{dict(facts)!r:.80} is no training function")
@@ -86,13 +86,13 @@ class OwnTraining:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Name and hash of the training function, for JSON."""
+        """The name and the hash of the training function, as JSON."""
         said = {"function": self.name, "source_sha256": self.source, "source_covers": COVERS}
         return said | ({"run_twice": self.observed} if self.observed else {})
 
     @property
     def changed(self) -> str:
-        """How the function at hand differs from the one that was recorded; empty if it does not."""
+        """How the function at hand differs from the recorded one; empty if it does not."""
         if self.function is None:
             return f"{self.name} was not given"
         now = OwnTraining.by(self.function)
@@ -132,7 +132,7 @@ class OwnTraining:
     def watched(
         self, network: Network, dataset: Dataset, seed: int, device: torch.device, threads: int
     ) -> "OwnTraining":  # fmt: skip
-        """The same, knowing what came of training twice on a small part of the records.
+        """Return the training with a note on what came of running it twice on a small part of the records.
 
         Receipts have what was observed. A message of the caller's code may name records, and so is only in the warning.
         """
@@ -158,7 +158,7 @@ Training = Recipe | OwnTraining
 
 
 def training_of(facts: Mapping[str, Any], function: TrainingFunction | None = None) -> Training:
-    """The recipe or function that facts tell of. A function is the one that the caller gives, never imported."""
+    """Make the recipe, or the training by the caller's function, that facts describe. No function is imported."""
     if "function" in facts:
         return replace(OwnTraining.of(facts), function=function)
     found = from_plain(Recipe, dict(facts))
@@ -168,7 +168,7 @@ def training_of(facts: Mapping[str, Any], function: TrainingFunction | None = No
 
 
 def source_of(function: Any) -> str:
-    """The SHA-256 of the file that defines a function."""
+    """Hash the file that defines a function."""
     file = getattr(sys.modules[function.__module__], "__file__", None)
     if file is None or not file.endswith(".py") or not Path(file).is_file():
         raise DataError(f"{function.__module__} is no Python file whose source could be recorded: define train in one")
@@ -176,7 +176,7 @@ def source_of(function: Any) -> str:
 
 
 def small_part(dataset: Dataset) -> Dataset:
-    """A few records of every class."""
+    """Select a few records of every class."""
     ordered = dataset.in_order()
     classes = np.unique(ordered.labels)
     each = max(2, PART // len(classes))
@@ -184,7 +184,7 @@ def small_part(dataset: Dataset) -> Dataset:
 
 
 def compared(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> str:
-    """Whether two networks have the same bytes, or which weights differ most."""
+    """Say whether two networks have the same bytes, or which weights differ most."""
     gaps = {
         name: float((value.double() - other[name].double()).abs().max()) if value.numel() else 0.0
         for name, value in one.items()

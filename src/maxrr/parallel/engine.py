@@ -73,7 +73,7 @@ def cores() -> int:
 
 
 def keep_to(count: int) -> None:
-    """Let `cores` be so many at most, in a process whose others are for other workers."""
+    """Limit `cores` in a process that shares its machine with other workers."""
     global _most
     _most = max(1, count)
 
@@ -94,7 +94,9 @@ _stops: WeakSet[threading.Event] = WeakSet()
 
 
 class _OneThread:
-    """BLAS without threads while anybody wants that. Only the first asks the libraries for it, which takes a while."""
+    """A context in which BLAS uses one thread. Only the first of several asks the libraries for it, which takes a
+    while.
+    """
 
     def __init__(self) -> None:
         self.lock, self.inside = threading.Lock(), 0

@@ -146,7 +146,7 @@ def call_in_fresh_process(
 
 
 def can_be_sent(thing: Any) -> bool:
-    """Whether a fresh process can be given it: functions go by their names, and must be found under them."""
+    """Whether a value can be sent to a fresh process. Functions are sent by name, and have to be importable."""
     try:
         ForkingPickler.dumps(thing)
     except Exception:  # each kind of thing that cannot be sent says so in its own way
@@ -155,7 +155,7 @@ def can_be_sent(thing: Any) -> bool:
 
 
 class Spawn(SpawnContext):
-    """Starts fresh processes, knows which, and can interrupt what they do.
+    """A context that starts fresh processes, keeps a list of them, and can interrupt their work.
 
     They are not terminated: one that is just sending a result would leave half of it, and its reader would wait.
     """
@@ -165,13 +165,13 @@ class Spawn(SpawnContext):
         self.started: list[SpawnProcess] = []
 
     def Process(self, *arguments: Any, **named: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802
-        """The name under which the pool asks for one."""
+        """Start a process; the pool asks for it under this name."""
         self.started.append(SpawnProcess(*arguments, **named))
         return self.started[-1]
 
     @contextmanager
     def uninterrupted(self) -> Iterator[None]:
-        """Processes that start meanwhile cannot be interrupted until they have settled in."""
+        """Keep processes that start in this block from being interrupted before they have settled in."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield
@@ -211,7 +211,7 @@ PREPARING = spawn.get_preparation_data
 
 
 def preparation_data(name: str) -> dict[str, Any]:
-    """What Python tells a process that starts: where it is, and which script to import if it may know of one."""
+    """Return what Python tells a new process: where it is, and which script to import unless that is switched off."""
     told: dict[str, Any] = PREPARING(name)
     if getattr(STARTING, "without_the_script", False):
         return {key: value for key, value in told.items() if not key.startswith("init_main_from")}
@@ -228,19 +228,18 @@ def settle_in() -> None:
     """Prepare a worker: it ends when its parent is killed, and ignores Ctrl-C except in `call`."""
     end_with_the_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def settle_in_with_one_thread() -> None:
-    """Prepare a worker that others work beside."""
+    """Prepare a worker that shares its machine with other workers."""
     settle_in()
     keep_to(1)
     BLAS.limit(limits=1)
 
 
 def call(function: Callable[..., R], *arguments: Any) -> R:
-    """The work of a worker, which can be interrupted."""
+    """Call a function in a worker, where Ctrl-C interrupts it."""
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         return function(*arguments)
@@ -249,7 +248,7 @@ def call(function: Callable[..., R], *arguments: Any) -> R:
 
 
 def unpack_and_call(function: Callable[..., R], item: Any, shared: Any) -> R:
-    """The work on one item."""
+    """Call a function with an item and shared arguments that were packed."""
     return function(unpack(item), *unpack(shared))
 
 
@@ -299,7 +298,7 @@ def pack(value: Any) -> Any:
 
 
 def unpack(packed: Any) -> Any:
-    """Return what was packed, in the process that it was sent to."""
+    """Return what `pack` packed, in the process that it was sent to."""
     if type(packed) is tuple:
         return tuple(map(unpack, packed))
     return packed.opened() if isinstance(packed, Parcel) else packed

@@ -102,7 +102,7 @@ class Sender:
         self.lock = threading.Lock()
 
     def send(self, item: Any) -> Future[Any]:
-        """A future that gets the result for an item."""
+        """Send an item to a worker; return the future of its result."""
         number, found = self.sent, Future[Any]()
         self.sent += 1
         try:
@@ -125,7 +125,7 @@ class Sender:
         return found
 
     def result_of(self, theirs: Future[Any], number: int, item: Any) -> Any:
-        """The result for an item, or what the work on it has raised."""
+        """Return the result for an item, or raise what the work on it has raised."""
         if (error := theirs.exception()) is not None:
             raise self.explained(error, f"item {number}{named(item)}") from error
         result = theirs.result()
@@ -136,7 +136,7 @@ class Sender:
         return result
 
     def explained(self, error: BaseException, item: str) -> BaseException:
-        """What has become of an item that no worker has finished."""
+        """Make the error that says why no worker has finished an item."""
         kinds, cause = self.ray.exceptions, getattr(error, "cause", None)
         if isinstance(error, kinds.RayTaskError) and isinstance(cause, BaseException):
             return cause  # its result could not be sent
@@ -149,7 +149,7 @@ class Sender:
         return EngineError(f"{item}: {type(error).__name__}: {said}")
 
     def close(self) -> None:
-        """Nothing is worked on when this returns. Work that goes on after an interruption ends with its worker."""
+        """Cancel the work that is left, and wait for its end; by force where it does not end by itself."""
         started = time.monotonic()
         while (waited := time.monotonic() - started) < LONGEST:
             with self.lock:
@@ -162,7 +162,7 @@ class Sender:
 
 
 class Connection:
-    """The connection of this process, shared by all that use it at the same time, or somebody else's."""
+    """The connection of this process to a cluster, shared by all that use it at one time."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a generator that is collected meanwhile may close in the same thread
@@ -197,7 +197,7 @@ CONNECTION = Connection()
 
 
 def lacking(said: str) -> EngineError:
-    """What to do about a module that a node does not have."""
+    """Return the error for a module that a node does not have."""
     return EngineError(
         f"{said} on a node of the cluster: install it on all nodes, or let Ray bring it: call "
         "ray.init(…, runtime_env={'working_dir': 'code'}) first"
@@ -220,7 +220,7 @@ def check_reachable(address: str) -> None:
 
 
 def imported() -> Any:
-    """The module `ray`, or a sentence that says what to install."""
+    """Import `ray`, or say what to install."""
     try:
         return importlib.import_module("ray")
     except ModuleNotFoundError as error:
@@ -230,7 +230,7 @@ def imported() -> Any:
 
 
 def connected(address: str | None) -> Any:
-    """The module `ray`, after connecting to a cluster: by default the one of $RAY_ADDRESS, or that runs here."""
+    """Connect to a cluster: by default to the one of $RAY_ADDRESS, or the one that runs here."""
     ray = imported()
     named = address or os.environ.get("RAY_ADDRESS") or "auto"
     check_reachable(named)
@@ -244,7 +244,7 @@ def connected(address: str | None) -> Any:
 
 
 def slots(ray: Any, engine: Ray) -> int:
-    """How many items the nodes can work on at once, as many as they are now."""
+    """Count how many items the nodes can work on at once."""
     wanted = [(name, each) for name, each in (("CPU", engine.cpus), ("GPU", engine.gpus)) if each]
     there = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     found = sum(int(min(node.get(name, 0) / each for name, each in wanted)) for node in there)
@@ -259,7 +259,7 @@ def slots(ray: Any, engine: Ray) -> int:
 
 
 def named(item: Any) -> str:
-    """An item in messages, if it is a number, a short word, or some of them: others may hold records."""
+    """Name an item in a message if it is a number or a short word; others may hold records."""
     parts = item if isinstance(item, tuple | list) else (item,)
     plain = all(isinstance(part, int | float | str) for part in parts)
     return f", {item!r:.80}" if plain else ""
@@ -312,7 +312,7 @@ def working_on(said: EngineLike) -> Iterator[Engine | None]:
 
 @dataclass(frozen=True)
 class Failure:
-    """What work on an item has raised."""
+    """The error that work on an item has raised."""
 
     error: Exception
     where: str
@@ -321,7 +321,7 @@ class Failure:
 
 @cache
 def versions() -> dict[str, str]:
-    """What has to be the same on all machines."""
+    """Return the versions that have to be the same on all machines."""
     found = {"Python": platform.python_version()}
     for name in MUST_AGREE:
         with suppress(metadata.PackageNotFoundError):
@@ -330,7 +330,7 @@ def versions() -> dict[str, str]:
 
 
 def call(item: T, common: tuple[Callable[..., R], tuple[Any, ...], dict[str, str], float]) -> R | Failure:
-    """The work on one item."""
+    """Do the work on one item, in a worker."""
     function, shared, wanted, cpus = common
     try:
         settle_in(wanted, cpus)
@@ -343,7 +343,7 @@ def call(item: T, common: tuple[Callable[..., R], tuple[Any, ...], dict[str, str
 
 
 def settle_in(wanted: dict[str, str], cpus: float) -> None:
-    """Prepare a worker that others work beside."""
+    """Prepare a worker that shares its machine with other workers."""
     here = versions()
     other = [f"{name} {here.get(name, 'missing')} for {version}" for name, version in wanted.items()
              if here.get(name) != version]  # fmt: skip
@@ -357,7 +357,7 @@ def settle_in(wanted: dict[str, str], cpus: float) -> None:
 
 
 def sendable(error: Exception) -> Exception:
-    """The error, or one that says the same where it cannot be sent and made again."""
+    """Return the error itself, or an equivalent one if it cannot be sent."""
     try:
         whole = type(ForkingPickler.loads(ForkingPickler.dumps(error))) is type(error)
     except Exception:  # each kind of thing that cannot be sent says so in its own way

@@ -72,7 +72,7 @@ def stacked(
 
 
 def axis(lowest: int, highest: float, left: float, scale: float, y: float, width: float) -> Iterable[Markup]:
-    """A line with whole numbers below it; at the first of them stands all that is lower."""
+    """Draw a line with whole numbers below it; the first of them stands for all lower values, too."""
     yield tag("line", x1=0, x2=width, y1=y, y2=y, class_="axis")
     for value in range(lowest, floor(highest) + 1):
         x = (value - left) * scale
@@ -83,7 +83,7 @@ def axis(lowest: int, highest: float, left: float, scale: float, y: float, width
 
 
 def bar(share: float, style: str) -> Markup:
-    """A bar over this share of the width it is given, and at least a hair."""
+    """Draw a bar over this share of the width, visible even if the share is tiny."""
     drawn = tag("rect", width="100%", height="100%", fill="currentColor")
     return tag("svg", drawn, class_=f"bar {style}", style=f"width: {max(100.0 * share, 0.3):.1f}%", aria_hidden="true")
 
@@ -109,7 +109,7 @@ def shares(parts: Sequence[tuple[Group, int]]) -> Markup:
 
 
 def fingerprint(digest: str, style: str = "") -> Markup:
-    """A hash as bars, one for each byte: equal ones look equal, others do not."""
+    """Draw a hash as bars, one for each byte, so that equal hashes look equal."""
     heights = [1.0 + 17.0 * byte / 255.0 for byte in bytes.fromhex(digest)]
     moves = "".join(f"M{4 * place} 18v{number(-height)}h3V18z" for place, height in enumerate(heights))
     drawn = tag("path", d=moves, fill="currentColor")
@@ -152,7 +152,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Axes:
-    """Where rates lie on the picture; those below the ends of an axis lie on its end."""
+    """The place of rates on a picture; rates below the ends of an axis lie on its end."""
 
     lowest_tpr: float
     width: float
@@ -174,7 +174,7 @@ def roc_chart(
     curves: Sequence[tuple[Trace, Sequence[float], Sequence[float]]], *,
     records: int, width: float, height: float, label: str, style: str,
 ) -> Markup:  # fmt: skip
-    """Curves of rates of false and of true positives, both rising, as steps: nothing is interpolated.
+    """Draw curves of false and true positive rates as steps: nothing is interpolated.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def roc_chart(
 
 
 def trace(axes: Axes, how: Trace, fpr: Sequence[float], tpr: Sequence[float], shift: float) -> Iterable[Markup]:
-    """One curve, with marks at places of its own: `shift` is how far into each decade."""
+    """Draw one curve, with marks at places of its own: `shift` says how far into each decade."""
     corners = [(axes.x(x), axes.y(y)) for x, y in zip(fpr, tpr, strict=True) if y >= axes.lowest_tpr]
     if not corners:
         return
@@ -214,7 +214,7 @@ def trace(axes: Axes, how: Trace, fpr: Sequence[float], tpr: Sequence[float], sh
 
 
 def grid(axes: Axes) -> Iterable[Markup]:
-    """A line for each power of ten, with its name, and what the axes are."""
+    """Draw a line for each power of ten, with its name, and the names of the axes."""
     for x, share in decades(LOWEST, axes.x):
         yield tag("line", x1=x, x2=x, y1=TOP, y2=axes.ground, class_="grid")
         anchor = "start" if x == LEFT else "end" if share == "100 %" else "middle"
@@ -233,7 +233,7 @@ def decades(lowest: float, place: Callable[[float], float]) -> Iterable[tuple[fl
 
 
 def trace_swatch(how: Trace) -> Markup:
-    """A piece of the curve, to stand beside its name."""
+    """Draw a piece of a curve, to stand beside its name."""
     line = tag("path", d="M0 6H36", class_="curve", stroke_dasharray=how.dashes or None)
     return tag(
         "svg", line, marks(how.shape, [(18.0, 6.0)], 8.0),
@@ -242,7 +242,7 @@ def trace_swatch(how: Trace) -> Markup:
 
 
 def chance_swatch() -> Markup:
-    """The same for the line on which an attack guesses."""
+    """Draw the line of guessing, to stand beside its name."""
     return tag(
         "svg", tag("path", d="M0 6H36", class_="chance"), class_="line-swatch", viewBox="0 0 36 12", aria_hidden="true"
     )

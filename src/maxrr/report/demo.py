@@ -46,7 +46,7 @@ def sheet(images: NDArray[np.floating], columns: int, edge: int = 1) -> NDArray[
 
 
 def sheet_of(images: NDArray[np.floating], gone: NDArray[np.bool_], columns: int, ink: Ink, label: str) -> Markup:
-    """All images as one picture, with empty frames in the places of those that are gone."""
+    """Draw all images as one picture, with empty frames in the places of those that are gone."""
     whole = sheet(np.where(gone[:, None, None], 0.0, images), columns)
     high, wide = whole.shape
     height, width = images.shape[1] + 2, images.shape[2] + 2  # of one with its edges

@@ -138,11 +138,11 @@ def require_same_page(page: str, dossier: Dossier) -> None:
 
 @cache
 def script_of_page() -> Markup:
-    """What checks a dossier in the browser: the files of `scripts`, one after the other."""
+    """Join the scripts that check a dossier in the browser."""
     folder = resources.files(__package__) / "scripts"
     return Markup("\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS))
 
 
 def policy_hash(content: str) -> str:
-    """How a page's policy names the one script or style that may take effect."""
+    """Hash a script or style for the policy of a page, which allows no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

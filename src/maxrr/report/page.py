@@ -21,7 +21,7 @@ Value = str | int | float | None
 
 
 def tag(name: str, /, *children: str, **attributes: Value) -> Markup:
-    """An element. In names of attributes `_` becomes `-`, and one at the end is dropped; None leaves them out.
+    """Make an element. In names of attributes `_` becomes `-`, and one at the end is dropped; None leaves them out.
 
     >>> tag("text", "1 < 2, ", tag("tspan", "surely"), class_="wise")
     Markup('<text class="wise">1 &lt; 2, <tspan>surely</tspan></text>')
@@ -31,7 +31,7 @@ def tag(name: str, /, *children: str, **attributes: Value) -> Markup:
 
 
 def attribute(name: str, value: Value) -> str:
-    """An attribute such as ` width="20"`, with the space before it; coordinates have two decimals at most."""
+    """Write an attribute such as ` width="20"`, with the space before it; coordinates have two decimals at most."""
     if value is None:
         return ""
     return f' {name}="{number(value) if isinstance(value, float) else escape(value)}"'
@@ -119,7 +119,7 @@ def environment(package: str) -> Environment:
 
 
 def unparted(value: Any) -> Any:
-    """In text that goes into a template, spaces between numbers and units become ones at which no line ends.
+    """Replace spaces between numbers and units by ones at which no line breaks.
 
     >>> unparted("5 ms, 95.5 % of 3 samples")
     '5\\xa0ms, 95.5\\xa0% of 3 samples'

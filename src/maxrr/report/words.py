@@ -9,7 +9,7 @@ from maxrr.plain_text import percent as percent
 
 
 def thousands(number: int) -> str:
-    """With a comma after each three digits.
+    """Write a number with a comma after each three digits.
 
     >>> thousands(1420)
     '1,420'
@@ -36,7 +36,7 @@ def digits(value: float, number: int = 3) -> str:
 
 
 def listed(items: list[str]) -> str:
-    """With commas and an 'and'.
+    """Join words with commas and an 'and'.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -45,7 +45,7 @@ def listed(items: list[str]) -> str:
 
 
 def spelled(number: int) -> str:
-    """Small numbers as words.
+    """Write small numbers as words.
 
     >>> spelled(3), spelled(36)
     ('three', '36')
@@ -55,7 +55,7 @@ def spelled(number: int) -> str:
 
 
 def scientific(value: float) -> str:
-    """One digit and a power of ten, which no line break can part.
+    """Write one digit and a power of ten, which no line break can part.
 
     >>> scientific(8.4e-15), scientific(0.0), scientific(float("inf"))
     ('8\u202f×\u202f10⁻¹⁵', '0', 'inf')
@@ -76,7 +76,7 @@ def p_value(p: float) -> str:
 
 
 def capitalised(text: str) -> str:
-    """A text with its first letter in upper case; the rest stays.
+    """Write the first letter of a text in upper case.
 
     >>> capitalised("the paper's LiRA")
     "The paper's LiRA"

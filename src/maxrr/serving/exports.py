@@ -24,7 +24,7 @@ from maxrr.serving.runtimes import Heads, OnnxRuntime, Runtime
 from maxrr.serving.served import runtime_of
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.given_records import unlabelled
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.workspace import Workspace
 from maxrr.workspace.keeper import FolderKeeper
 
@@ -59,15 +59,15 @@ class Exported:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """One state of a model with its probabilities fitted, and who keeps it in a workspace, if it lives in one."""
+    """The state of a model that is exported, and the keeper of its workspace, if it lives in one."""
 
     model: MaxRR
-    fitted: Fitted
+    fitted: ModelState
     keeper: FolderKeeper | None
 
     @classmethod
     def of(cls, source: MaxRR | Workspace) -> "Origin":
-        """The present state."""
+        """Take the present state of a model or a workspace, with its probabilities fitted."""
         if not isinstance(source, MaxRR | Workspace):
             raise TypeError(
                 "what is exported is a fitted MaxRR or an open Workspace, as of Workspace.open('ws'), "
@@ -84,7 +84,7 @@ class Origin:
         return cls(model, fitted, keeper)
 
     def noted(self, kind: str, path: str | Path) -> str | None:
-        """The id under which the workspace notes the export, before it is written; None without a workspace."""
+        """Note the export in the workspace before it is written, and return its id; None without a workspace."""
         return None if self.keeper is None else self.keeper.note_export(kind, path, self.model)
 
 
@@ -181,7 +181,7 @@ def export_onnx(model: MaxRR | Workspace, path: str | Path) -> Exported:
 
 
 def encoding_of(keeper: FolderKeeper | None) -> Encoding | None:
-    """How the columns of a table became inputs, as far as a workspace has noted it."""
+    """Return how the columns of a table became inputs, if the workspace has noted it."""
     reading = None if keeper is None else keeper.store.words.sources[0].get("reading")
     found = Encoding() if reading is None else Reading.from_toml(reading).encoding
     return found if found.rules else None
@@ -195,7 +195,7 @@ SCORES_TOLERANCE = 1e-4
 PROBABILITIES_TOLERANCE = 1e-9
 
 
-def compare(fitted: Fitted, runtime: Runtime) -> float:
+def compare(fitted: ModelState, runtime: Runtime) -> float:
     """Compare an export with its model on made-up records: how far their probabilities are apart.
 
     What is not rounding is a ValueError.
@@ -220,5 +220,5 @@ def compare(fitted: Fitted, runtime: Runtime) -> float:
 
 
 def largest(values: NDArray[Any]) -> float:
-    """The largest absolute value; NaN if there is one."""
+    """Return the largest absolute value; NaN if there is one."""
     return float(np.abs(values).max())

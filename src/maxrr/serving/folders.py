@@ -33,7 +33,7 @@ TRIES, PAUSE, PATIENCE = 5, 0.05, 10.0  # of a reader beside a writer; seconds b
 
 @dataclass(frozen=True)
 class Facts:
-    """What a served model says of itself.
+    """The description of a served model in its folder.
 
     `form` says what computes it, `export` names this copy among all, `workspace` is the token of where it comes from,
     and `requests` counts those that had been carried out there. `dtype` and `shape` are of one record. `file` has the
@@ -67,7 +67,7 @@ class Facts:
 
     @classmethod
     def from_json(cls, text: str) -> "Facts":
-        """What such a text says, checked."""
+        """Read and check the text of `model.json`."""
         said = parse_json(text)
         body = body_of(said, FORMAT, VERSION)
         if body.pop("hash", None) != json_digest({name: one for name, one in said.items() if name != "hash"}):
@@ -77,7 +77,7 @@ class Facts:
         return found
 
     def check(self) -> None:
-        """Refuse what no program of ours has written."""
+        """Refuse values that this program never writes."""
         if self.file != f"model-{self.sha256[:16]}.{ENDINGS[self.form]}":
             raise ValueError("its file is not named after its content")
         try:
@@ -105,12 +105,12 @@ def check_encoding(declared: "Encoding", columns: Sequence[str] | None) -> None:
 
 
 def description_of(kind: np.dtype[Any]) -> str | list[Any]:
-    """A type as JSON has it."""
+    """Describe a type as JSON."""
     return kind.str if kind.names is None else json.loads(json.dumps(kind.descr))
 
 
 def as_description(said: Any) -> Any:
-    """The same as NumPy wants it: tuples in the place of lists."""
+    """Convert what JSON says of a type to what NumPy takes: tuples in the place of lists."""
     if isinstance(said, str):
         return said
     return [(name, as_description(kind), *map(tuple, shape)) for name, kind, *shape in said]
@@ -120,7 +120,7 @@ def as_description(said: Any) -> Any:
 
 
 def read(folder: str | Path) -> tuple[Facts, bytes]:
-    """What a folder holds, if all of it is as it was written. Somebody may be writing it again meanwhile."""
+    """Read a served model, and refuse damaged files. A model that is replaced meanwhile is read again."""
     path, problem = Path(folder) / NAME, ""
     for _ in range(TRIES):
         facts = facts_in(path)
@@ -137,7 +137,7 @@ def read(folder: str | Path) -> tuple[Facts, bytes]:
 
 
 def facts_in(path: Path) -> Facts:
-    """What a `model.json` says."""
+    """Read a `model.json`."""
     try:
         return Facts.from_json(read_regular(path, LARGEST).decode())
     except FileNotFoundError:

@@ -18,7 +18,7 @@ from maxrr.nets.inputs import as_tensors, call, ready
 from maxrr.nets.networks import Extractor
 from maxrr.serving.runtimes import INPUT, OUTPUTS, input_names
 from maxrr.svm.calibration import LARGEST_SCORE
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 
 CLASSES, MODEL_HASH = "maxrr.classes", "maxrr.model_hash"  # what the file says of itself
 
@@ -45,7 +45,7 @@ class Classifier(nn.Module):
     centre: Tensor
     largest: Tensor
 
-    def __init__(self, fitted: Fitted) -> None:
+    def __init__(self, fitted: ModelState) -> None:
         super().__init__()
         self.extractor = traceable(fitted.extractor)
         self.names = fitted.records.dtype.names
@@ -90,7 +90,7 @@ def traceable(extractor: nn.Module) -> nn.Module:
     return copied
 
 
-def write_graph(fitted: Fitted) -> bytes:
+def write_graph(fitted: ModelState) -> bytes:
     """Write the graph of a model as the bytes of an ONNX file."""
     check_installed()
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ModelState:
-    """One state of a served model: never changed, so that an answer comes from one of them."""
+class ServedState:
+    """One state of a served model. It never changes, so that an answer comes from a single state."""
 
     runtime: Runtime
     facts: Facts
@@ -40,7 +40,7 @@ class ModelState:
         return self.runtime.scores(self.taken(X))
 
     def taken(self, X: Any) -> NDArray[Any]:
-        """Records as the model takes them; what it was not fitted for is refused."""
+        """Convert records as the model takes them; refuse records of another kind."""
         kind, columns, precision = self.facts.kind, self.facts.columns, self.runtime.precision
         if kind.names is None:
             plain = self.facts.encoding is None and list(getattr(X, "columns", ())) == columns
@@ -59,7 +59,7 @@ class ModelState:
 
 
 def as_array(records: Any) -> NDArray[Any]:
-    """What NumPy makes of records."""
+    """Convert records to an array."""
     try:
         return np.asarray(records)
     except ValueError:
@@ -69,8 +69,8 @@ def as_array(records: Any) -> NDArray[Any]:
 def converted(
     array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...], precision: np.dtype[Any] | None, name: str = ""
 ) -> NDArray[Any]:  # fmt: skip
-    """Records, or one input of them, as `MaxRR.predict` takes them: of the model's type, floats in the precision that
-    they are computed in, and finite.
+    """Convert records, or one input of them, to the model's type, with floats in its precision; refuse values that do
+    not fit.
     """
     if array.shape[1:] != shape or array.ndim != len(shape) + 1 or not len(array):
         one = "; add an axis to a single record, as in record[None]" if array.shape == shape else ""
@@ -107,7 +107,7 @@ class Served:
         What says whether an export was revoked.
     """
 
-    def __init__(self, read: Callable[[ModelState | None], ModelState | None], watch: Watch | None) -> None:
+    def __init__(self, read: Callable[[ServedState | None], ServedState | None], watch: Watch | None) -> None:
         self._read, self._watch, self._reloading = read, watch, Lock()
         first = read(None)
         assert first is not None
@@ -118,8 +118,8 @@ class Served:
     def __repr__(self) -> str:
         return f"<Served model {self.model_hash[:12]}… of {len(self.classes)} classes>"
 
-    def _answering(self) -> ModelState:
-        """The served state, if revocations allow it to answer."""
+    def _answering(self) -> ServedState:
+        """Return the served state, unless revocations forbid it to answer."""
         found = self._loaded
         if self._watch is not None:
             self._watch.check(found.facts.export)
@@ -284,7 +284,7 @@ def load(
             )
         watch = Watch(str(revocations), workspace, refresh, max_age)
 
-    def read(before: ModelState | None) -> ModelState | None:
+    def read(before: ServedState | None) -> ServedState | None:
         if before is not None and folders.facts_in(path).export == before.facts.export:
             return None
         facts, content = folders.read(folder)
@@ -294,7 +294,7 @@ def load(
                 "it: load it anew, with the list of its own workspace"
             )
         try:
-            return ModelState(runtime_of(facts, content, threads), facts)
+            return ServedState(runtime_of(facts, content, threads), facts)
         except Exception as error:  # whatever comes of content that is not ours
             why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise UnreadableFile(f"no model can be made of {folder}: {why}. Export it again") from error
@@ -303,7 +303,7 @@ def load(
 
 
 def runtime_of(facts: Facts, content: bytes, threads: int) -> Runtime:
-    """What computes a model of this form."""
+    """Make the runtime that computes a model of this form."""
     if facts.form == ONNX:
         return OnnxRuntime(content, facts.kind, facts.shape, len(facts.classes), threads)
     import safetensors.numpy
@@ -325,7 +325,7 @@ def are_named(given: Any) -> bool:
 
 
 def rows_of(given: Sequence[Any]) -> "Columns":
-    """The columns of records that are a dictionary each."""
+    """Collect the columns of records that are a dictionary each."""
     from maxrr.data.tables import Columns
 
     names = given[0].keys()
@@ -338,7 +338,7 @@ def rows_of(given: Sequence[Any]) -> "Columns":
 
 
 def encoded(given: Any, inputs: Sequence[str], encoding: "Encoding", kind: np.dtype[Any]) -> NDArray[Any]:
-    """The inputs of records that come with the names of their columns, in any order."""
+    """Encode records that come with the names of their columns, in any order."""
     from maxrr.data.checks import named
     from maxrr.data.dataset import Dataset
     from maxrr.data.encoding import columns_of

@@ -57,7 +57,7 @@ def on_accelerator(array: AnyArray) -> bool:
 
 
 def to_numpy(array: AnyArray) -> NDArray[Any]:
-    """The same numbers in main memory."""
+    """Copy numbers to main memory, as a NumPy array."""
     return np.asarray(array.detach().cpu() if is_torch(array) else array)
 
 
@@ -67,7 +67,7 @@ def like(values: NDArray[Any], reference: AnyArray) -> AnyArray:
 
 
 def is_narrow(X: AnyArray) -> bool:
-    """Whether these are samples in float16 or float32, whose numbers become float64 as they are read, in blocks."""
+    """Whether samples are in float16 or float32, and are converted to float64 block by block as they are read."""
     return str(X.dtype).rpartition(".")[2] != "float64"
 
 
@@ -78,7 +78,7 @@ def blocks(X: AnyArray) -> list[slice]:
 
 
 def wide(X: AnyArray) -> AnyArray:
-    """The same numbers in float64."""
+    """Convert numbers to float64."""
     return X.double() if is_torch(X) else np.asarray(X, dtype=np.float64)
 
 
@@ -98,12 +98,12 @@ def times(X: AnyArray, weights: AnyArray) -> AnyArray:
 
 
 def joined(parts: list[AnyArray]) -> AnyArray:
-    """All rows of some arrays of one kind."""
+    """Join the rows of arrays of one kind."""
     return sys.modules["torch"].cat(parts) if is_torch(parts[0]) else np.concatenate(parts)
 
 
 def marked(places: Ints, count: int) -> Bools:
-    """Which of so many samples are at these places."""
+    """Make a mask of `count` samples that marks these places."""
     found = np.zeros(count, dtype=bool)
     found[places] = True
     return found
@@ -115,7 +115,7 @@ def any_among(places: Ints, among: Ints) -> bool:
 
 
 def without(places: Ints, among: Ints, *alongside: Floats) -> tuple[AnyArray, ...]:
-    """Samples, which are sorted, without those at some places; and what is known of each, without theirs.
+    """Remove samples at some places from sorted samples, and from values that belong to them.
 
     The arrays themselves where none of these samples is there.
     """
@@ -130,7 +130,7 @@ def without(places: Ints, among: Ints, *alongside: Floats) -> tuple[AnyArray, ..
 
 
 def located(places: Ints, among: Ints) -> tuple[Ints, Bools]:
-    """Where these samples are among others, which are sorted, and which of them are there at all."""
+    """Find where these samples stand among sorted others, and which of them are there at all."""
     if not len(among):
         return np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=bool)
     at = among.searchsorted(places)

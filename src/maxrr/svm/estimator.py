@@ -53,7 +53,7 @@ class FlatHeadWarning(UserWarning):
 
 @dataclass(frozen=True)
 class FittedState:
-    """Everything that a fitted model knows, in one object, so that one assignment changes all of it."""
+    """The solved problem with its classes, in one object, so that one assignment changes all of it."""
 
     C: float
     class_weight: dict[Any, float] | None
@@ -206,7 +206,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return self.certificate_
 
     def _without(self, rows: ArrayLike) -> Self:
-        """A model as `forget` leaves it, with the samples' contents still in memory; this one stays as it is.
+        """Return a model as `forget` leaves it, with the samples' contents still in memory.
 
         Both models share their memory: once `_erase` is called on the new one, the old one can no longer be used.
 
@@ -284,7 +284,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _with_more(
         self, X: Array | ArrayLike, y: ArrayLike, *, instead_of: ArrayLike = (), sample_weight: ArrayLike | None = None
     ) -> Self:
-        """A model as `insert` leaves it, and `forget` before that; this one stays as it is.
+        """Return a model as `insert` leaves it, without the samples in `instead_of`.
 
         Parameters
         ----------
@@ -460,7 +460,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return np.concatenate(scores) if scores else np.empty((0, heads) if heads > 1 else 0)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickles and copies hold.
+        """Return what pickles and copies hold: everything but screens, which know what was near the margin before.
 
         No screens, which know what was near the margin before the last requests.
         """
@@ -489,13 +489,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return state
 
     def _with(self, state: FittedState) -> Self:
-        """The same model in another state. What it knows of its features is shared."""
+        """Return a model with the same parameters in another state."""
         model = type(self).__new__(type(self))
         model.__dict__.update(vars(self), _state=state)
         return model
 
     def _checked(self, X: Array | ArrayLike) -> AnyArray:
-        """The features, if they are as many as the model was fitted on."""
+        """Check that samples have as many features as the model was fitted on."""
         features = validation.features(X, self)
         validate_data(self, X if not is_torch(X) else to_numpy(features[:1]), reset=False, skip_check_array=True)
         return features
@@ -505,7 +505,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return self._with(replace(self._fitted, solution=replace(self._fitted.solution, samples=samples)))
 
     def _read_only(self) -> Self:
-        """The same model, to be handed out: it copies its samples before it erases any."""
+        """Return the model for others to use: it copies its samples before it erases any."""
         samples = self._fitted.solution.samples
         views = {name: getattr(samples, name).view() for name in ERASED}
         for view in views.values():
@@ -513,7 +513,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return self._on(replace(samples, **views))
 
     def _make_writable(self) -> None:
-        """Copy arrays that cannot be erased in place: of a model that was handed out, or loaded as a memory map."""
+        """Copy arrays that cannot be erased in place, because the model was handed out or loaded as a memory map."""
         samples = self._fitted.solution.samples
         if np.any(samples.held & (samples.codes < 0)):
             raise ValueError("samples of this model were erased by another that shares them: it can no longer change")
@@ -575,7 +575,7 @@ def check_two(left: NDArray[Any]) -> None:
 
 
 def renumbered(solution: Solution, code_of: Ints) -> Solution:
-    """The same solution when classes get other numbers, because new ones have come between them."""
+    """Return the solution with other numbers for its classes, because new classes have come between them."""
     samples = solution.samples
     codes = np.where(samples.codes >= 0, code_of[samples.codes], -1)
     renamed = tuple(replace(head, positive=int(code_of[head.positive])) for head in solution.heads)

@@ -117,7 +117,7 @@ def from_scratch(samples: Samples, classes: list[int], progress: Progress | None
 
 
 def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
-    """Solve these heads from a guess, or without it where it has led them astray."""
+    """Solve these heads from a guess; where the guess has led astray, from scratch."""
     settled = settle(samples, guess.bands(samples, classes, Threads()), engine)
     heads = {head.positive: head for head in settled if head is not None and head.certificate.solved}
     astray = [positive for positive in classes if positive not in heads]
@@ -149,7 +149,7 @@ def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
 
 
 def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | None:
-    """The same heads, where samples have left that shape none; None where there may be more to do."""
+    """Return the same heads if the samples that left shape none of them; None otherwise."""
     before = solution.samples
     if len(samples.codes) != len(before.codes) or samples.longest != before.longest:
         return None
@@ -198,7 +198,7 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
 
 
 def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
-    """Heads that are moved together, as those in `from_scratch`; their bands have to fit into memory, too."""
+    """Divide heads into groups whose bands fit into memory together."""
     features = samples.X.shape[1]
     size = max(cores(), min(group_size(samples), BANDS_BYTES // (8 * MANY * (features + 1) * features)))
     return [heads[first : first + size] for first in range(0, len(heads), size)]
@@ -207,7 +207,7 @@ def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
 def changes_of(
     samples: Samples, solution: Solution, leaving: Ints, arriving: Ints
 ) -> dict[int, tuple[Head, Change]]:  # fmt: skip
-    """For each class whose head is known: the head, and which of these samples shape it or may do so."""
+    """Find for each solved head which leaving and arriving samples shape it or may do so."""
     known, caps = {head.positive: head for head in solution.heads}, samples.caps_at(leaving)
     found = {}
     if len(arriving):
@@ -235,7 +235,7 @@ def changes_of(
 
 
 def side_bound(samples: Samples, head: Head, places: Ints) -> Floats:
-    """Margins further than this from 1 prove on which side these samples are."""
+    """Return the distance from 1 beyond which the margins of these samples prove their side."""
     known = head.certificate
     bound = margin_error(samples.lengths[places], head.w, head.b, known.weight_error, known.bias_error)
     return bound + 2.0 * TOUCHING
@@ -253,7 +253,7 @@ def margins_at(samples: Samples, heads: list[Head]) -> list[Floats]:
 
 
 def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change]]) -> list[Band]:
-    """Bands for heads that were solved for almost these samples.
+    """Make bands for heads that were solved for almost these samples.
 
     A head that was read from a file has no screen, and all samples are looked at when it is solved. The same goes for
     one that has lost most of those that its screen knew.
@@ -272,7 +272,7 @@ def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change]]) -> list
 
 
 def resume(samples: Samples, heads: list[Head]) -> list[Trial]:
-    """Trials that start at heads solved for other samples, many of which are the same."""
+    """Start trials at heads that were solved for other samples, many of which are the same."""
     return [
         resume_head(samples, head, margins) for head, margins in zip(heads, margins_at(samples, heads), strict=True)
     ]
@@ -291,7 +291,7 @@ def resume_head(samples: Samples, head: Head, margins: Floats) -> Trial:
 
 
 def first_width(margins: Floats, features: int) -> float:
-    """A smoothing to begin with, so wide that enough samples are worked on, and no wider than it has to be."""
+    """Choose the smoothing to begin with: just wide enough for enough samples to be worked on."""
     count = MANY * (features + 1)
     if len(margins) <= count:
         return WIDTH

@@ -144,21 +144,21 @@ def spread(
 
 
 def groups(runs: Iterable[tuple[AnyArray, Bools | None]]) -> Iterator[tuple[list[AnyArray], Bools | None]]:
-    """Runs that are begun together: alike, and on a device."""
+    """Group runs that can be begun together: on one device, with the same samples."""
     for _, alike in groupby(runs, key=lambda run: (id(run[1]), tuple(run[0].shape), getattr(run[0], "device", None))):
         for X, mask in alike:
             yield [X, *(X for X, _ in islice(alike, together(X) - 1))], mask
 
 
 def together(X: AnyArray) -> int:
-    """How many such runs a graphics processor begins together, where several take hardly longer than one; or one."""
+    """Return how many such runs a GPU begins together; one where that gains nothing."""
     return min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) or 1 if on_accelerator(X) else 1
 
 
 def begin_runs(
     group: list[AnyArray], mask: Bools | None, blank: Samples
 ) -> Iterator[tuple[AnyArray, Guess | None]]:  # fmt: skip
-    """What a worker gets of each run: its features in main memory, and where its heads are, as a device finds them."""
+    """Prepare what a worker gets of each run: features in main memory, and a guess of its heads from the device."""
     some = masked(blank, mask)
     if not on_accelerator(group[0]) or len(some.present) < 2:
         yield from ((to_numpy(X), None) for X in group)
@@ -172,7 +172,7 @@ def begin_runs(
 
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
-    """The samples that take part in a problem."""
+    """Return the samples that take part in a problem."""
     return blank if mask is None else replace(blank, held=np.asarray(mask, dtype=bool))
 
 
@@ -182,14 +182,14 @@ def check_length(features: AnyArray, blank: Samples) -> None:
 
 
 def filled(blank: Samples, features: AnyArray) -> Samples:
-    """The samples with the features of a run."""
+    """Return the samples with the features of a run."""
     check_length(features, blank)
     lengths, exponents = validation.sizes(features)
     return replace(blank, X=features, lengths=lengths, exponents=exponents).counting()
 
 
 def solve_run(job: Job, codes: Ints, C: float) -> Influence:
-    """What a worker does for one run; its errors name the run."""
+    """Solve one run in a worker; errors name the run."""
     number, X, mask, guess = job
     try:
         blank = masked(without_features(np.array(codes), C), mask)

@@ -16,7 +16,7 @@ from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 
 @dataclass(frozen=True)
 class HeadState:
-    """One head: the class it speaks for, its weights, the rows that they came from, and the certificate."""
+    """One head as plain values: class, weights, the rows that shape it with their multipliers, and certificate."""
 
     label: Any
     w: Floats
@@ -28,7 +28,7 @@ class HeadState:
 
 
 def taken(model: LinearSVM) -> list[HeadState]:
-    """The heads of a fitted model."""
+    """Return the heads of a fitted model as plain values."""
     fitted = model._fitted
     return [
         HeadState(

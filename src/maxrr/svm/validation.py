@@ -66,7 +66,7 @@ def class_weights(given: object) -> dict[Any, float] | None:
 
 
 def sample_weights(given: ArrayLike | None, count: int) -> Floats:
-    """One weight per sample."""
+    """Check that there is one weight for each sample; by default all weigh 1."""
     if given is None:
         return np.ones(count)
     try:
@@ -102,7 +102,7 @@ def features(X: AnyArray, estimator: object) -> AnyArray:
 
 
 def floats_in(X: AnyArray) -> AnyArray:
-    """A dense tensor as a matrix of floats: on a device as it is, otherwise as float64 of NumPy."""
+    """Convert a dense tensor to a matrix of floats: on its device, or as a NumPy array."""
     if str(X.layout) != "torch.strided":
         raise ValueError(f"sparse tensors are not supported: {DENSE.format('X.to_dense()')}")
     if X.is_complex():
@@ -120,7 +120,7 @@ def is_large(X: AnyArray) -> bool:
 
 
 def labels(y: ArrayLike, count: int, estimator: object) -> NDArray[Any]:
-    """y as one class label per sample."""
+    """Check that there is one class label for each sample."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     given = column_or_1d(to_numpy(y) if is_torch(y) else y, warn=True)

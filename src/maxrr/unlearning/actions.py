@@ -81,7 +81,7 @@ class Case:
         What the caller wants for core records.
     records, core, influential : bool
         Whether the model holds some of the records asked for, some that are core, some that shape a head.
-    left : bool
+    in_extractor : bool
         Whether some were forgotten or replaced before, and the extractor was trained on them.
     added : bool
         Whether records arrive.
@@ -91,14 +91,14 @@ class Case:
     records: bool
     core: bool
     influential: bool
-    left: bool
+    in_extractor: bool
     added: bool
 
 
 def decide(case: Case) -> Action:
     """Return the action of the first line that holds. Whether the request can be carried out is not asked here."""
     table = (
-        (case.policy == RETRAIN and (case.core or case.left), Action.retrain),
+        (case.policy == RETRAIN and (case.core or case.in_extractor), Action.retrain),
         (case.policy == TECHNIQUE and case.core, Action.technique),
         (case.policy == REFUSE and case.core, Action.refuse),
         (case.added, Action.move),
@@ -120,7 +120,7 @@ PROMISE = {
 
 def promise(action: Action, case: Case) -> Guarantee:
     """What an action comes to: as in PROMISE, unless something of the records stays in the model after it."""
-    stays_in_extractor = (case.core or case.left) and action is not Action.retrain
+    stays_in_extractor = (case.core or case.in_extractor) and action is not Action.retrain
     return Guarantee.approximate if stays_in_extractor else PROMISE[action]
 
 

@@ -16,7 +16,7 @@ from maxrr.data import Dataset
 from maxrr.errors import DataError
 from maxrr.nets import split
 from maxrr.nets.public_weights import SEED
-from maxrr.nets.seeding import made
+from maxrr.nets.seeding import network_from
 from maxrr.progress import Progress
 from maxrr.unlearning.model import MaxRR
 from maxrr.unlearning.state import people_by_kind
@@ -129,7 +129,7 @@ def advise(
 
 
 def part_of(dataset: Dataset, share: float, key: bytes | str) -> Dataset:
-    """About this share of the people, or records, by a hash."""
+    """Select about this share of the records by a hash of the person, or of the id where nobody is named."""
     return dataset.select(dataset.ids[HashCore(share, key).is_core(dataset.ids, dataset.subjects)])
 
 
@@ -139,7 +139,7 @@ def try_core(
     """Fit a model with a core of this size on the sample; work out what requests would cost with so many records."""
     settings = model.get_params(deep=False) | {"core": HashCore(share, "tried") if share else Frozen()}
     if not share:
-        settings["network"] = split(made(model.network))[0]
+        settings["network"] = split(network_from(model.network))[0]
     found = MaxRR(**settings).fit(training, progress=progress)
     pace, heads = found._fitted.durations, len(found.heads_.certificate_)
     outside = len(found.ids_of("influential")) + len(found.ids_of("free"))

@@ -74,7 +74,7 @@ class Blueprint:
 
     @property
     def decides_each(self) -> bool:
-        """Whether a record is core by itself, whatever others there are: by a rule of ours, to be asked again."""
+        """Whether a rule of ours decides for each record by itself whether it is core."""
         return type(self.core) in RULES
 
     @property
@@ -99,7 +99,9 @@ class Blueprint:
         return np.intersect1d(chosen, ids)
 
     def core_by_rule(self, ids: NDArray[Any], subjects: NDArray[Any] | None) -> NDArray[Any]:
-        """Which of these records, by their ids, the rule makes core, sorted; none where there is no rule for each."""
+        """Return the ids, sorted, of those records that the rule makes core; none where the core was not chosen record
+        by record.
+        """
         if isinstance(self.core, HashCore | FullCore) and self.decides_each:
             return np.sort(ids[self.core.is_core(ids, subjects)])
         return ids[:0]
@@ -108,7 +110,7 @@ class Blueprint:
         self, records: Dataset, choice: Choice, progress: Progress | None = None, *, tell: bool = False,
         engine: Engine | None = None,
     ) -> nn.Module:  # fmt: skip
-        """The extractor, trained on the core records that are there; of several shards those of all, side by side.
+        """Train the extractor on the core records; with several shards train one extractor for each, side by side.
 
         On the CPU several shards are trained by the workers of the engine, if there is one; the bytes are the same.
 
@@ -137,7 +139,7 @@ class Blueprint:
         self, records: Dataset, choice: Choice, shards: Collection[int], progress: Progress | None, *,
         tell: bool = False, engine: Engine | None = None,
     ) -> dict[int, nn.Module]:  # fmt: skip
-        """Extractors of some shards, each trained on the core records of its own.
+        """Train the extractor of each of some shards on the core records of that shard alone.
 
         Classes are numbered as they come among these, and of several shards a network of this library has as many
         outputs as its own has classes: so it does not matter which others there are, or were. One of several that has
@@ -146,7 +148,7 @@ class Blueprint:
         core = records.select(np.intersect1d(choice.ids, records.ids))
         if self.sharding.count == 1:
             run = train(
-                self.network_for(len(np.unique(core.labels))), numbered(core), self.seed, recipe=self.recipe,
+                self.network_for(len(np.unique(core.labels))), relabel(core), self.seed, recipe=self.recipe,
                 device=self.device, threads=self.threads, progress=progress,
             )  # fmt: skip
             return {0: split(run.network)[0]}
@@ -160,7 +162,7 @@ class Blueprint:
                 mine = np.isin(shard, numbers)
                 rows = {seed: np.flatnonzero(shard[mine] == each) for seed, each in zip(seeds, numbers, strict=True)}
                 runs = train_apart(
-                    self.network_for(len(classes)), numbered(core.select(core.ids[mine])), rows,
+                    self.network_for(len(classes)), relabel(core.select(core.ids[mine])), rows,
                     self.recipe, device=self.device, threads=self.threads, progress=progress, tell=tell,
                     engine=engine if len(numbers) > 1 else None,
                 )  # fmt: skip
@@ -170,7 +172,9 @@ class Blueprint:
         return {number: found[number] for number in shards}
 
     def network_for(self, classes: int) -> Network:
-        """The network to train on core records of so many classes; a single one of a seed keeps its own outputs."""
+        """Return the network with one output for each class. A single shard that starts from the seed keeps the outputs
+        it has.
+        """
         return self.network if self.sharding.count == 1 and self.start is None else with_outputs(self.network, classes)
 
     def stored_extractor(self, weights: dict[str, Tensor]) -> nn.Module:
@@ -190,7 +194,7 @@ class Blueprint:
         extractor.load_state_dict(weights)
         return extractor
 
-    def kept(
+    def rebuilt(
         self, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> tuple[nn.Module, Fingerprint]:  # fmt: skip
         """Make an extractor again from its weights, and return it with its fingerprint if it computes the same."""
@@ -200,25 +204,25 @@ class Blueprint:
     def extractors(
         self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None
     ) -> Generator[nn.Module]:  # fmt: skip
-        """Extractors trained on these core records, or on those of one shard, from other seeds than the model's."""
+        """Train extractors on these core records, or on those of one shard, from other seeds than the model's."""
         classes = len(np.unique(core.labels))
         if self.sharding.count > 1 and classes < 2:
             yield from (split(begin(self.network, seed))[0] for seed in seeds)
             return
-        runs = train_many(self.network_for(classes), numbered(core), seeds, recipe=self.recipe, device=device)
+        runs = train_many(self.network_for(classes), relabel(core), seeds, recipe=self.recipe, device=device)
         with closing(runs):
             for run in runs:
                 yield split(run.network)[0]
 
     def untrained(self, records: Dataset, choice: Choice, shards: Collection[int]) -> frozenset[int]:
-        """Which of these shards have too little to be trained on; a single one has not."""
+        """Return which of these shards have too few records to be trained on. A model with a single shard has none."""
         if self.sharding.count == 1:
             return frozenset()
         core = records.select(choice.ids)
         return frozenset(untrained(self.sharding.of(core.ids, core.subjects), core.labels, shards))
 
     def warn_of_untrained(self, shards: Collection[int], stacklevel: int) -> None:
-        """Tell the caller which shards have come to have too little to be trained on; nothing where none has."""
+        """Warn of shards that have too few records left to be trained on, if there are any."""
         if not shards:
             return
         warnings.warn(
@@ -228,11 +232,13 @@ class Blueprint:
         )  # fmt: skip
 
     def watched(self, records: Dataset, choice: Choice) -> "Blueprint":
-        """The same, knowing whether the training gives the same network twice: a caller's own, or any on CUDA."""
+        """Return the blueprint with a note whether training twice gives the same bytes. A recipe on the CPU needs no
+        note.
+        """
         place, seed = chosen_device(self.device), self.sharding.seed(self.seed, 0)
         if self.frozen or (isinstance(self.recipe, Recipe) and place.type == "cpu"):
             return self
-        core = numbered(records.select(choice.ids))
+        core = relabel(records.select(choice.ids))
         network = self.network_for(len(core.class_names))
         if isinstance(self.recipe, Recipe):
             return replace(self, run_twice=seen_twice(network, core, seed, self.recipe, place, self.threads))
@@ -245,7 +251,7 @@ class Blueprint:
 
     @property
     def is_at_home(self) -> bool:
-        """Whether this process computes as the one that fitted the model: same device, versions and threads."""
+        """Whether this process has the device, versions and threads that the model was fitted with."""
         try:
             here = chosen_device(self.device)
         except ValueError:  # it has no such device
@@ -253,13 +259,13 @@ class Blueprint:
         return Environment.here(here, self.threads) == self.environment
 
     def embed(self, extractor: nn.Module, records: Dataset, progress: Progress | None = None) -> NDArray[Any]:
-        """The records' features. Where the records are embeddings, these very arrays."""
+        """Return the features of records. Where the records are embeddings, return their inputs as they are."""
         if self.embeddings:
             return records.inputs
         return embed(extractor, records, device=self.device, progress=progress)
 
     def fit_heads(self, features: NDArray[Any], records: Dataset, progress: Progress | None = None) -> LinearSVM:
-        """The heads, fitted on the features of these records. Whoever takes them over warns of flat ones.
+        """Fit the heads on the features of these records, without a warning about flat heads: the caller warns of them.
 
         Where the extractor is on a GPU they are solved there, and kept in main memory: their bytes are the same.
         """
@@ -302,8 +308,8 @@ def extractor_tensors(extractor: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().cpu().contiguous().clone() for name, value in state.items()}
 
 
-def numbered(core: Dataset) -> Dataset:
-    """Core records as extractors are trained on them: classes are numbered as they come among these."""
+def relabel(core: Dataset) -> Dataset:
+    """Number the classes of core records as the extractor is trained on them: in order, from 0, without gaps."""
     classes = np.unique(core.labels)
     names = tuple(core.class_names[label] for label in classes.tolist())
     return replace(core, labels=np.searchsorted(classes, core.labels), class_names=names)
@@ -312,7 +318,7 @@ def numbered(core: Dataset) -> Dataset:
 def alike(
     labels: NDArray[np.int64], shard: NDArray[np.int64], shards: Collection[int]
 ) -> dict[tuple[int, ...], list[int]]:  # fmt: skip
-    """Which of these shards have records of the same classes, by these classes."""
+    """Group shards by the classes that their records have."""
     found: dict[tuple[int, ...], list[int]] = {}
     for number in shards:
         found.setdefault(tuple(np.unique(labels[shard == number]).tolist()), []).append(number)
@@ -333,6 +339,6 @@ def quietly() -> Iterator[None]:
 
 
 def warn_of_flat_heads(classes: Sequence[str], stacklevel: int) -> None:
-    """Say of which classes the heads are flat, and what helps. `stacklevel` counts from the caller of this one."""
+    """Warn of classes whose heads have weights of zero, and say what helps. `stacklevel` counts from the caller."""
     if classes:
         warnings.warn(flat_message(classes), FlatHeadWarning, stacklevel=stacklevel + 1)

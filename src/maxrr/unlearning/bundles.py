@@ -21,7 +21,7 @@ from maxrr.data import Dataset
 from maxrr.errors import NetworkMissing, OtherRecords, OtherWeights, TrainingMissing, UnknownRecords, UnreadableFile
 from maxrr.files import from_plain, parse_json, to_plain, write_atomically
 from maxrr.files.strict_json import Digest, PositiveFloat, body_of, json_text
-from maxrr.nets.naming import as_recorded
+from maxrr.nets.naming import NamedNetwork
 from maxrr.nets.public_weights import GivenStart
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
@@ -32,7 +32,7 @@ from maxrr.unlearning.blueprint import Blueprint, extractor_tensors
 from maxrr.unlearning.commitment import salts_of, tree_of
 from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.facts import Facts
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
 
 FORMAT, VERSION = "maxrr bundle", 1
@@ -44,7 +44,7 @@ Ids = tuple[int, ...] | tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """All of a bundle but its network and arrays, as JSON has it; attributes as in `Bundle`."""
+    """Everything that a bundle's JSON holds: all but the network and the arrays. Attributes are those of `Bundle`."""
 
     facts: Facts
     classes: tuple[str, ...]
@@ -121,11 +121,11 @@ class Bundle(Contents):
         """What exactness is conditional on, one sentence each; empty where it holds without conditions."""
         facts = self.facts
         return conditions(
-            self.choice, self.blueprint, len(facts.left), facts.technique, facts.adopted, len(self.waiting)
+            self.choice, self.blueprint, len(facts.in_extractor), facts.technique, facts.adopted, len(self.waiting)
         )  # fmt: skip
 
     @classmethod
-    def _of(cls, fitted: Fitted) -> "Bundle":
+    def _of(cls, fitted: ModelState) -> "Bundle":
         """Copy a state into a bundle."""
         rows, made = fitted.in_order(), fitted.blueprint
         ids = fitted.records.ids[rows]
@@ -290,7 +290,7 @@ def facts_in(path: str | Path) -> Facts:
 
 
 def content_of(path: str | Path) -> tuple[Contents, dict[str, Tensor]]:
-    """What a file says and holds, if it is a bundle."""
+    """Read the contents and the tensors of a bundle's file; refuse any other file."""
     import safetensors
 
     if Path(path).exists() and not Path(path).is_file():
@@ -309,14 +309,12 @@ def content_of(path: str | Path) -> tuple[Contents, dict[str, Tensor]]:
 def read(
     contents: Contents, tensors: Mapping[str, Tensor], network: Network | None, train: TrainingFunction | None
 ) -> Bundle:  # fmt: skip
-    """The bundle that a file holds."""
-    facts, named = contents.facts, codec.network_named(contents.facts)
-    network = as_recorded(network, named)
-    if network is None and named is not None and named.our_own:
-        network = named
-        network()  # now, rather than in the middle of a replay
+    """Make a bundle from the contents and the tensors of its file."""
+    facts, network = contents.facts, codec.network_of(contents.facts, network)
     if network is None:
-        raise NetworkMissing(None if named is None else named.maker)
+        raise NetworkMissing(None if facts.network is None else facts.network.maker)
+    if isinstance(network, NamedNetwork) and network.our_own:
+        network()  # now, rather than in the middle of a replay
     if facts.function is not None and train is None:
         raise TrainingMissing(facts.function)
     blueprint = codec.blueprint_of(facts, contents.class_weight, contents.core_key, network, train)
@@ -333,7 +331,9 @@ def read(
 
 
 def check_parts(bundle: Bundle) -> None:
-    """Refuse a bundle that waits for records it does not have, lacks salts, or forgot people by requests to come."""
+    """Refuse a bundle with waiting ids that it lacks, without a salt for each record, or with people forgotten by later
+    requests.
+    """
     if len(np.intersect1d(bundle.waiting, bundle.ids)) != len(bundle.waiting):
         raise ValueError("the ids of 'waiting' are not among those of the records, each once")
     if bundle.salts.shape != (len(bundle.ids), 32) or bundle.salts.dtype != np.uint8:

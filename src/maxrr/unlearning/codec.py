@@ -15,7 +15,7 @@ from maxrr.core import Core, FrequencyCore, Frozen, FullCore, HashCore, MiddleCo
 from maxrr.core.choice import Choice
 from maxrr.data.fields import as_facts
 from maxrr.files import from_plain, to_plain
-from maxrr.nets.naming import NamedNetwork, name_of
+from maxrr.nets.naming import NamedNetwork, as_recorded, name_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.nets.public_weights import GivenStart, GivenWeights
 from maxrr.nets.recipe import Environment
@@ -29,7 +29,7 @@ from maxrr.unlearning.conditions import START
 from maxrr.unlearning.facts import CoreFacts, Facts, HeadFacts, NetworkFacts, Secrets, Sources, Words
 from maxrr.unlearning.receipts import FUNCTION, RUN_TWICE
 from maxrr.unlearning.records import HeldRecords
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.tombstones import Forgotten, Layered, Tombstones
 
 HASHED_WITH: dict[Any, str] = {
@@ -40,8 +40,8 @@ CORES: dict[str, Any] = {kind.__name__: kind for kind in HASHED_WITH}
 # From a model
 
 
-def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
-    """Return what a model is beside arrays, secrets and what tells of a record or class; the network by this name."""
+def facts_of(fitted: ModelState, network: NetworkFacts | None) -> Facts:
+    """Return the facts of a model: everything but arrays, secrets, and what would tell of a record or a class."""
     made, choice, records = fitted.blueprint, fitted.choice, fitted.records
     return Facts(
         network=network, core=core_facts(made.core), shards=made.sharding.count, frozen=made.frozen, seed=made.seed,
@@ -50,28 +50,28 @@ def facts_of(fitted: Fitted, network: NetworkFacts | None) -> Facts:
         unconditional=choice.unconditional, depended_on=choice.depended_on, details=dict(choice.details),
         dtype=as_facts(records.dtype), shape=records.shape, layers=fitted.fingerprint.layers,
         heads=tuple(HeadFacts(head.label, head.certificate) for head in taken(fitted.heads)),
-        durations=fitted.durations, layouts=fitted.layouts, left=fitted.left,
+        durations=fitted.durations, layouts=fitted.layouts, in_extractor=fitted.in_extractor,
         stale=fitted.stale if made.sharding.count > 1 else frozenset(), untrained=fitted.untrained,
         technique=fitted.technique, adopted=fitted.adopted, set_aside=fitted.set_aside, losses=fitted.losses,
         model_hash=fitted.model_hash,
     )  # fmt: skip
 
 
-def words_of(fitted: Fitted, sources: Sources) -> Words:
-    """What can be read of records and classes; where they come from is for the caller to say."""
+def words_of(fitted: ModelState, sources: Sources) -> Words:
+    """Return the names of classes and columns, the reasons that were given, and the sources, which the caller names."""
     return Words(
         class_names=fitted.records.class_names, label_kind=fitted.label_kind, columns=fitted.records.columns,
         class_weight=dict(fitted.blueprint.class_weight), overrides=fitted.overrides, sources=sources,
     )  # fmt: skip
 
 
-def secrets_of(fitted: Fitted) -> Secrets:
+def secrets_of(fitted: ModelState) -> Secrets:
     """Return the keys of a model, which must not be handed out."""
     return Secrets(fitted.key, core_key(fitted.blueprint.core), fitted.secret)
 
 
-def arrays_of_heads(fitted: Fitted) -> dict[str, NDArray[Any]]:
-    """The heads' weights, and the rows that they came from."""
+def arrays_of_heads(fitted: ModelState) -> dict[str, NDArray[Any]]:
+    """Return for each head its weights, its bias, the rows that shape it, and their multipliers."""
     arrays: dict[str, NDArray[Any]] = {}
     for number, head in enumerate(taken(fitted.heads)):
         arrays |= {
@@ -82,13 +82,13 @@ def arrays_of_heads(fitted: Fitted) -> dict[str, NDArray[Any]]:
 
 
 def network_facts(network: Network) -> NetworkFacts | None:
-    """What makes the network; None where it has no name that can be imported."""
+    """Return the name of the function that makes the network; None where it cannot be imported."""
     named = name_of(network)
     return None if named is None else NetworkFacts(named.maker, to_plain(named.arguments))
 
 
 def core_facts(core: Core | None) -> CoreFacts | None:
-    """What is needed to choose a core again in the same way, but for `core_key`; None for ways that are not ours."""
+    """Return the rule for the core without its key; None for a rule that is the caller's own code."""
     if isinstance(core, Frozen):
         return CoreFacts("Frozen", {"whole": core.whole})
     if type(core) not in HASHED_WITH:
@@ -98,7 +98,9 @@ def core_facts(core: Core | None) -> CoreFacts | None:
 
 
 def core_key(core: Core | None) -> bytes | None:
-    """What a core of ours hashes ids with, a secret or not: files keep it apart from the other facts."""
+    """Return the key or tie breaker of a rule for the core, which files keep apart from its facts; None where it has
+    none.
+    """
     name = HASHED_WITH.get(type(core))
     unused = isinstance(core, FullCore) and core.shards == 1
     return None if name is None or unused else getattr(core, name)
@@ -108,12 +110,19 @@ def core_key(core: Core | None) -> bytes | None:
 
 
 def network_named(facts: Facts) -> NamedNetwork | None:
-    """The function that makes the network, as far as is known."""
+    """Return the function that makes the network; None where no name is stored."""
     return None if facts.network is None else NamedNetwork(facts.network.maker, tuple(facts.network.arguments))
 
 
+def network_of(facts: Facts, given: Network | None) -> Network | None:
+    """Return the network that was given, or ours that the facts name; None where other code is needed."""
+    named = network_named(facts)
+    found = as_recorded(given, named)
+    return named if found is None and named is not None and named.our_own else found
+
+
 def core_of(facts: CoreFacts | None, key: bytes | None) -> Core | None:
-    """The way to choose a core that was stored."""
+    """Make the rule for the core from its facts and its key."""
     if facts is None:
         return None
     if facts.kind == "Frozen":
@@ -127,7 +136,9 @@ def blueprint_of(
     facts: Facts, class_weight: Mapping[str, float], key: bytes | None, network: Network,
     train: TrainingFunction | None = None,
 ) -> Blueprint:  # fmt: skip
-    """How the model was made. A training function is the one that the caller gives, never one that the facts name."""
+    """Make the blueprint from facts. A training function is taken from the caller, and never imported by its stored
+    name.
+    """
     penalty(facts.C)
     recipe = dict(facts.recipe)
     start = from_plain(GivenWeights, recipe.pop(START)) if START in recipe else None
@@ -146,13 +157,13 @@ def blueprint_of(
 
 
 def choice_of(facts: Facts, ids: NDArray[Any]) -> Choice:
-    """The choice of these core records."""
+    """Make the choice of the core from facts and the ids of the core records."""
     return Choice(ids, facts.unconditional, facts.depended_on, facts.details)
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a model holds of its records, and knows of those that are gone."""
+    """The records of a model with their features, and what it keeps about forgotten ones."""
 
     records: HeldRecords
     features: NDArray[Any]
@@ -167,7 +178,7 @@ class Held:
 def fitted_of(
     facts: Facts, words: Words, secrets: Secrets, blueprint: Blueprint, extractor: nn.Module, probe: NDArray[Any],
     arrays: Mapping[str, NDArray[Any]], held: Held,
-) -> Fitted:  # fmt: skip
+) -> ModelState:  # fmt: skip
     """Make the state of a model from what was stored, and its extractor."""
     records = held.records
     states = [
@@ -183,10 +194,10 @@ def fitted_of(
     )  # fmt: skip
     if not np.isin(heads.classes_, range(len(words.class_names))).all():
         raise ValueError("its records are of other classes than it names")
-    return Fitted(
+    return ModelState(
         blueprint, extractor, Fingerprint(facts.layers, probe), heads, records, choice_of(facts, held.core),
         words.label_kind, secrets.key, secrets.secret, held.tombstones, facts.durations,
-        left=facts.left, stale=facts.stale, untrained=facts.untrained, technique=facts.technique,
+        in_extractor=facts.in_extractor, stale=facts.stale, untrained=facts.untrained, technique=facts.technique,
         adopted=facts.adopted, set_aside=facts.set_aside, receipts=tuple(held.receipts), overrides=words.overrides,
         losses=facts.losses, layouts=facts.layouts, waiting=held.waiting,
         people=Layered(held.people), committed=Commitment(held.commitment),

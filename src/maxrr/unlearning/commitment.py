@@ -29,7 +29,8 @@ Digests = NDArray[np.uint8]
 
 
 class ExtractorHash:
-    """The SHA-256 over layers and every weight with its name, type and shape, which can go on with any heads.
+    """The SHA-256 of an extractor (its layers; name, type, shape and bytes of each weight), to which heads can be
+    added.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class ExtractorHash:
             self._seen.update(framed(framed(name.encode(), described(as_array(value.detach().cpu())))))
 
     def with_heads(self, classes: Sequence[str], weights: NDArray[Any], intercepts: NDArray[Any]) -> str:
-        """The hash of a model with these heads and the names of their classes."""
+        """Return the hash of the extractor together with these heads and the names of their classes."""
         whole = self._seen.copy()
         whole.update(framed(framed(*map(identifier_bytes, classes)), described(weights), described(intercepts)))
         return whole.hexdigest()
@@ -60,7 +61,7 @@ def described(array: NDArray[Any]) -> bytes:
 
 
 def keyed_hash(key: bytes, purpose: bytes, text: str) -> str:
-    """A hash under the key, which can be handed out: without the key nobody can try out what it is of."""
+    """Return an HMAC of a text, which may be handed out: without the key nobody can find the text by trying."""
     return hmac.digest(key, framed(purpose, text.encode("utf-8", "surrogatepass")), "sha256").hex()
 
 
@@ -145,7 +146,7 @@ class Commitment:
         self._leaving: Sequence[TreeRecord] = ()
 
     def tree(self, secret: bytes, records: Callable[[], tuple[NDArray[Any], Digests]]) -> Tree:
-        """The tree of the state's records, whose ids and hashes are asked for only where it has to be built."""
+        """Return the tree over the records of the state. `records` is called only if the tree has to be built."""
         self.settle()
         if self._tree is None or self._tree.state != self._state:
             ids, hashes = records()
@@ -158,7 +159,7 @@ class Commitment:
     def after(
         self, tree: Tree, leaving: Sequence[TreeRecord], arriving: Iterable[TreeRecord]
     ) -> "Commitment":  # fmt: skip
-        """The commitment once records have left and others arrived, which may have the same ids."""
+        """Return the commitment after some records left and others arrived, perhaps under the same ids."""
         put = {one.key: one.value for one in arriving}
         change = tree.change({one.key for one in leaving} - put.keys(), put)
         found = Commitment(change.root.hex())
@@ -166,7 +167,7 @@ class Commitment:
         return found
 
     def departures(self) -> list[Departure]:
-        """The records that left by the request that led to this state, each with proofs for whoever it is about.
+        """Return the records that left by the request which led to this state, each with its proofs.
 
         Ask before the state is taken over: then the tree goes on, and nothing of these records is kept. Empty for a
         state that no request led to.
@@ -176,7 +177,7 @@ class Commitment:
         return [departure(self._tree, self._change, one) for one in self._leaving]
 
     def settle(self) -> None:
-        """Change the tree to that of this state, which is taken over, and forget who left."""
+        """Apply the pending change to the tree, and forget who left. Call it once the state was taken over."""
         if self._change is not None and self._tree is not None:
             change, self._change, self._leaving = self._change, None, ()
             if change.is_current():
@@ -185,20 +186,20 @@ class Commitment:
 
 
 def departure(tree: Tree, change: Change, one: TreeRecord) -> Departure:
-    """One record, with proofs of the state before and of that after."""
+    """Prove that a record was in the tree before the change, and is gone or replaced after it."""
     then = change.get(one.key)
     after = change.absence(one.key) if then is None else change.presence(one.key)
     return Departure(one.id, one.subject, one.salt, one.value, tree.presence(one.key), after, then)
 
 
 def salts_of(secret: bytes, ids: NDArray[Any]) -> Digests:
-    """The salt of each record, (n, 32)."""
+    """Compute the salt of each record, (n, 32)."""
     found = b"".join(salt_of(secret, identifier_bytes(id_)) for id_ in ids.tolist())
     return np.frombuffer(found, dtype=np.uint8).reshape(-1, 32).copy()
 
 
 def tree_of(salts: Digests, ids: NDArray[Any], hashes: Digests) -> Tree:
-    """The tree over records, from their salts, ids and hashes. The secret is not needed."""
+    """Build the tree over records from their salts, ids and hashes; the secret is not needed."""
     names = map(identifier_bytes, ids.tolist())
     salt, record_hash = (map(bytes, digests) for digests in (salts, hashes))
     return Tree(

@@ -26,7 +26,7 @@ def conditions(
     choice: "Choice | Facts", blueprint: "Blueprint | Facts", left_in_extractor: int, technique: bool,
     adopted: bool = False, waiting: int = 0,
 ) -> list[str]:  # fmt: skip
-    """One sentence for each condition; none where exactness holds as it is.
+    """List the conditions that exactness rests on, one sentence each; none where it is unconditional.
 
     Facts stand for choice and blueprint where the status of a workspace is told without making a model.
     """

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from maxrr.core.shards import untrained
 from maxrr.unlearning.records import Ints
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What a request does to a state, whatever the policy."""
+    """The records and heads that a request touches in a state, whichever policy it has."""
 
     influential: Ints  # rows of those that are not core
     shaped: int  # heads
@@ -22,7 +22,7 @@ class Effect:
     twins: int
 
     @classmethod
-    def of(cls, fitted: Fitted, request: Request) -> "Effect":
+    def of(cls, fitted: ModelState, request: Request) -> "Effect":
         records = fitted.records
         among, shaped = fitted.heads._influential_among(request.rows)
         left = np.flatnonzero(records.counts_without(request.rows))
@@ -34,7 +34,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class CoreAfter:
-    """The core after a request, and which of its shards are trained on again."""
+    """The core once a request was carried out, and the shards that have to be trained again."""
 
     labels: NDArray[np.int64]  # of all core records
     shard: NDArray[np.int64]  # of each
@@ -54,7 +54,7 @@ class CoreAfter:
         return int(np.isin(self.shard, np.setdiff1d(self.shards, self.untrained)).sum())
 
     @classmethod
-    def of(cls, fitted: Fitted, request: Request) -> "CoreAfter":
+    def of(cls, fitted: ModelState, request: Request) -> "CoreAfter":
         records, added, sharding = fitted.records, request.added, fitted.blueprint.sharding
         staying = records.alive.copy()
         staying[request.rows] = False

@@ -28,12 +28,12 @@ class Durations:
 
     @classmethod
     def measured(cls, seconds: Sequence[float], core: int, records: int, heads: int) -> "Durations":
-        """From the seconds that training, embedding and solving took."""
+        """Compute the seconds for one record, or one head, from those that training, embedding and solving took."""
         training, embedding, solving = seconds
         return cls(training / max(core, 1), embedding / records, solving / heads)
 
     def expected(self, forgotten: int, heads: int, trains: float, embeds: float, anew: bool) -> float:
-        """About how long it takes to forget, with so many heads moved, or solved anew.
+        """Estimate the seconds of a request from how many records are trained on and embedded, and how many heads move.
 
         To move a head by one record takes about a twentieth of solving it, by a thousand nearly half: measured on
         LeNet-5 features by benchmarks/unlearning.py. Of a small model, solved in a moment, it is several times more.
@@ -95,7 +95,9 @@ class Override:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a model is beside arrays, secrets and words: mostly as `Blueprint`, `Choice` and `Fitted` have it."""
+    """Everything about a model but its arrays, secrets and words; mostly the fields of `Blueprint`, `Choice` and
+    `ModelState`.
+    """
 
     network: NetworkFacts | None  # None where it has no name that can be imported
     core: CoreFacts | None  # None where the caller's own code chose
@@ -118,7 +120,7 @@ class Facts:
     heads: tuple[HeadFacts, ...]
     durations: Durations
     layouts: Count
-    left: frozenset[bytes]
+    in_extractor: frozenset[bytes]
     stale: frozenset[int]
     untrained: frozenset[int]
     technique: bool
@@ -128,7 +130,7 @@ class Facts:
     model_hash: Digest
 
     def __post_init__(self) -> None:
-        if bool(self.stale) != (self.shards > 1 and bool(self.left)):
+        if bool(self.stale) != (self.shards > 1 and bool(self.in_extractor)):
             raise ValueError("what shards keep of forgotten records does not go with what the extractor keeps")
         if not all(0 <= shard < self.shards for shard in self.stale | self.untrained):
             raise ValueError("there are not so many shards")
@@ -142,12 +144,12 @@ class Facts:
 
     @property
     def decides_each(self) -> bool:
-        """Whether a record is core does not depend on the others."""
+        """Whether the rule decides for each record by itself whether it is core."""
         return self.core is not None and self.core.kind in DECIDE_EACH
 
     @property
     def recipe_facts(self) -> dict[str, Any]:
-        """How the extractor was trained, and from which given weights."""
+        """The recipe under the name that `Blueprint` has for it: `conditions` takes either."""
         return self.recipe
 
     @property
@@ -156,8 +158,8 @@ class Facts:
         return self.shape if isinstance(self.dtype, str) else {name: shape for name, _, shape in self.dtype}
 
     def conditions(self, waiting: int) -> list[str]:
-        """What exactness is conditional on, where so many records wait for the core."""
-        return conditions(self, self, len(self.left), self.technique, self.adopted, waiting)
+        """List the conditions that exactness rests on, given how many records wait for the core."""
+        return conditions(self, self, len(self.in_extractor), self.technique, self.adopted, waiting)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from maxrr.nets.networks import NoNetwork
 from maxrr.nets.probe import check_comes_back, probed
 from maxrr.nets.public_weights import SEED, GivenStart, GivenWeights, check_start
 from maxrr.nets.recipe import Environment
-from maxrr.nets.seeding import begin, checked, made
+from maxrr.nets.seeding import begin, checked_seed, network_from
 from maxrr.nets.training import warm_up
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.ray_cluster import working_on
@@ -38,8 +38,8 @@ from maxrr.unlearning.blueprint import Blueprint, warn_of_flat_heads
 from maxrr.unlearning.commitment import set_aside_of
 from maxrr.unlearning.facts import Durations
 from maxrr.unlearning.records import HeldRecords, shuffled
-from maxrr.unlearning.requests import copies_in, let_in
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.requests import copies_in, note_copies
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.tombstones import Tombstones
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ SOFTMAX = (
 
 def check_parameters(model: "MaxRR") -> Training:
     """Return the recipe of a model, and refuse parameters that would be found wrong only after long work."""
-    penalty(model.C), class_weights(model.class_weight), checked(model.seed), chosen_device(model.device)
+    penalty(model.C), class_weights(model.class_weight), checked_seed(model.seed), chosen_device(model.device)
     if not callable(getattr(model.core, "choose", None)):
         raise DataError(
             f"core says which records are core, as HashCore(0.3, key=…) does; it is {model.core!r:.80}. No file "
@@ -88,10 +88,10 @@ def check_parameters(model: "MaxRR") -> Training:
 
 
 def fit(
-    model: "MaxRR", dataset: Dataset, label_kind: str, before: Fitted | None, *,
+    model: "MaxRR", dataset: Dataset, label_kind: str, before: ModelState | None, *,
     allow_copies: str | None = None, folder: str | Path | None = None, progress: Progress | None = None,
     again: bool = False, test: Dataset | None = None,
-) -> Fitted:  # fmt: skip
+) -> ModelState:  # fmt: skip
     """Fit a model on `dataset`, keeping tombstones and receipts of `before`.
 
     `label_kind` is the kind of labels that the caller has for classes. `again` says that the records are those that
@@ -103,7 +103,7 @@ def fit(
     key = secrets.token_bytes(32) if before is None else before.key
     secret = secrets.token_bytes(32) if before is None else before.secret
     copies = 0 if before is None else copies_in(before, dataset, allow_copies)
-    overrides = let_in(copies, allow_copies)
+    overrides = note_copies(copies, allow_copies)
     aside = set_aside_of(key, test) if test else None
     if isinstance(model.network, NoNetwork):
         check_embeddings(dataset)
@@ -126,7 +126,7 @@ def fit(
     blueprint.check_weights(dataset)
     if not frozen and not trained_before and would_lose_weights(network):
         warnings.warn(DRAWN_ANEW, DrawnAnewWarning, stacklevel=3)
-    if not frozen and isinstance(recipe, Recipe) and ends_in_softmax(made(network), dataset):
+    if not frozen and isinstance(recipe, Recipe) and ends_in_softmax(network_from(network), dataset):
         warnings.warn(SOFTMAX, stacklevel=3)
     with torch.inference_mode(False), working_on(model.engine) as engine:  # gradients are recorded
         choosing = core or model.core
@@ -145,15 +145,15 @@ def fit(
             warm_up(model.device)
         clock = [time.perf_counter()]
         if adopted:
-            extractor = split(made(network))[0]
+            extractor = split(network_from(network))[0]
         else:
             extractor = blueprint.train_extractor(records, choice, progress, tell=True, engine=engine)
-        extractor, fingerprint = blueprint.kept(extractor, dataset.shape, dataset.inputs.dtype)
+        extractor, fingerprint = blueprint.rebuilt(extractor, dataset.shape, dataset.inputs.dtype)
         clock.append(time.perf_counter())
-        if frozen and before is not None and before.left and same_weights(extractor, before.extractor):
+        if frozen and before is not None and before.in_extractor and same_weights(extractor, before.extractor):
             raise DataError(
-                f"this extractor was trained on {len(before.left):,} records that the model has forgotten, and a "
-                "frozen one keeps them: choose a core to train it on, or give another network"
+                f"this extractor was trained on {len(before.in_extractor):,} records that the model has forgotten, and "
+                "a frozen one keeps them: choose a core to train it on, or give another network"
             )
         features = blueprint.embed(extractor, records, progress)
         clock.append(time.perf_counter())
@@ -162,7 +162,7 @@ def fit(
     durations = Durations.measured(
         np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_)
     )  # fmt: skip
-    fitted = Fitted(
+    fitted = ModelState(
         blueprint, extractor, fingerprint, heads, held, choice, label_kind, key, secret, Tombstones(), durations,
         untrained=untrained, adopted=adopted, waiting=held.ids[:0].copy(), set_aside=aside,
     )  # fmt: skip
@@ -196,7 +196,7 @@ def check_embeddings(dataset: Dataset) -> None:
 
 
 def check_set_aside(test: Dataset, training: Dataset) -> None:
-    """Refuse test records of another kind than the training records, or which are just these."""
+    """Refuse test records of another kind than the training records, or that are all among them."""
     if not isinstance(test, Dataset):
         raise TypeError(f"test should be a Dataset, not {type(test).__name__}")
     kinds = [described(each.inputs.dtype, each.shape) for each in (test, training)]
@@ -207,8 +207,8 @@ def check_set_aside(test: Dataset, training: Dataset) -> None:
         raise DataError("the test records are all among the training records: set others aside")
 
 
-def to_train_by(core: Core, before: Fitted | None) -> Core | None:
-    """How to choose the core that an adopted network is trained on again; None where nothing asks for that.
+def to_train_by(core: Core, before: ModelState | None) -> Core | None:
+    """Return the rule for the core if an adopted network has to be trained again; None if it can be used as it is.
 
     A network that saw records which were forgotten or replaced since is not adopted again: it would bring them back.
     """
@@ -222,7 +222,7 @@ def to_train_by(core: Core, before: Fitted | None) -> Core | None:
 
 
 def weights_by_name(weights: Mapping[Any, float] | None, names: Sequence[str], *, gone_too: bool) -> dict[str, float]:
-    """Return the weights of classes by their names; those of classes that are gone are passed over, or refused.
+    """Return the weights of classes by name, and refuse unknown classes; with `gone_too` unknown classes are left out.
 
     >>> weights_by_name({5: 2.0, 7: 3.0}, ("3", "5"), gone_too=True)
     {'5': 2.0}

@@ -28,9 +28,9 @@ from maxrr.unlearning.commitment import weights_by_hmac
 from maxrr.unlearning.facts import Override
 from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import Plan, answered_together, make_plan
-from maxrr.unlearning.receipts import Receipt, claim_of, lasting
-from maxrr.unlearning.requests import Request, Technique, let_in, request_to_forget
-from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
+from maxrr.unlearning.receipts import Receipt, claim_of, lasting_details
+from maxrr.unlearning.requests import Request, Technique, note_copies, request_to_forget
+from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, ModelState, reuse
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, id_hmac, subject_hmac, tombstones_of
 
 
@@ -56,7 +56,7 @@ class Member:
     ticket: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan, now: Fitted, ticket: Mapping[str, str] | None = None) -> "Member":
+    def of(cls, plan: Plan, now: ModelState, ticket: Mapping[str, str] | None = None) -> "Member":
         """Find what a request leaves of records and people, in a state that has none of the members before it."""
         rows, records, replaced = plan.request.rows, now.records, plan.request.added is not None
         leaving = records.ids[rows], records.hashes[rows], records.contents[rows]
@@ -71,7 +71,7 @@ class NextState:
 
     Attributes
     ----------
-    before, after : Fitted or None, Fitted
+    before, after : ModelState or None, ModelState
         The present state, and the next one. There is none before the first fit.
     answers : sequence of (Member, Receipt, str)
         The requests that lead there, each with its receipt and the text of that; none for a fit.
@@ -79,30 +79,32 @@ class NextState:
         Where records come from that are fitted or added, in the caller's words.
     """
 
-    before: Fitted | None
-    after: Fitted
+    before: ModelState | None
+    after: ModelState
     answers: Sequence[tuple[Member, Receipt, str]] = ()
     source: Mapping[str, str] | None = None
 
 
-Commit = Callable[[NextState], None]
+Committer = Callable[[NextState], None]
 """Takes over the next state. When it returns the request is done; if it raises, nothing has changed."""
 
 
 class Keeper(Protocol):
-    """What a model asks of whoever holds it. A model in memory has none."""
+    """The interface of whoever holds a live model, such as a workspace. A model in memory has no keeper."""
 
     def check_open(self) -> None:
-        """Refuse to be asked after the model was given up. After a commit that failed, find out what the state is."""
+        """Raise an error if the model was given up. After a failed commit, read again which state is durable."""
 
     def check_newest(self) -> None:
-        """Refuse to hand out anything of a state that is known to be an older one."""
+        """Raise an error if the state is known to be an older one, of which nothing may be handed out."""
 
     def changing(self, *, receipts: bool = True, newest: bool = True) -> AbstractContextManager[None]:
-        """Refuse a change before any work: by one who may only read, without a key where receipts are signed, …"""
+        """Refuse a change before any work is done for it: of a snapshot, of an older copy, or without the key that
+        signs.
+        """
 
     def raw_records(self) -> Dataset | None:
-        """Return the raw records, which are dropped when the verb that needs them ends; None if nobody gives them."""
+        """Return the raw records, which the model drops again when the request is done; None if the keeper has none."""
 
     def commit(self, change: NextState) -> None:
         """Make the next state durable, and the model's own. If it raises, the model has the state before."""
@@ -115,14 +117,16 @@ class Keeper(Protocol):
 
     @property
     def note_audit(self) -> Callable[[str], int]:
-        """Return a function that counts an audit of the receipt with this hash, and says how many there were before."""
+        """Return a function that counts an audit of a receipt (by its hash), and says how many audits there were
+        before.
+        """
 
 
 def execute(
-    before: Fitted, plan: Plan, commit: Commit, progress: Progress | None = None, *, engine: EngineLike = None,
+    before: ModelState, plan: Plan, commit: Committer, progress: Progress | None = None, *, engine: EngineLike = None,
     source: Mapping[str, str] | None = None,
 ) -> Receipt:  # fmt: skip
-    """Do what the plan says, and overwrite what the state before held of the records that leave.
+    """Carry out a plan, and overwrite what the state before held of the records that leave.
 
     The plan must be one of this state, just made or found current. Where extractors of several shards are trained
     again, the workers of the engine do it.
@@ -132,17 +136,17 @@ def execute(
     """
     if plan.refusal:
         raise plan._refused()
-    overrides = let_in(plan.request.copies, plan.request.allow_copies)
+    overrides = note_copies(plan.request.copies, plan.request.allow_copies)
     members = [Member.of(plan, before)]
     (receipt,) = execute_together(before, plan, members, commit, progress, engine, source, overrides)
     return receipt
 
 
 def execute_together(
-    before: Fitted, plan: Plan, members: Sequence[Member], commit: Commit, progress: Progress | None,
+    before: ModelState, plan: Plan, members: Sequence[Member], commit: Committer, progress: Progress | None,
     engine: EngineLike = None, source: Mapping[str, str] | None = None, overrides: tuple[Override, ...] = (),
 ) -> list[Receipt]:  # fmt: skip
-    """Do what the plan of all members as one request says, and make a receipt for each of them."""
+    """Carry out one plan for several requests, and make a receipt for each."""
     started, request = time.perf_counter(), plan.request
     tombstones = [stone for member in members for stone in member.tombstones]
     moves = plan.action not in (Action.erase, Action.nothing)
@@ -170,8 +174,8 @@ def execute_together(
     return receipts
 
 
-def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
-    """Overwrite what both states hold of the records that left. What is interrupted is finished by the next request."""
+def erase(before: ModelState, after: ModelState, plan: Plan) -> None:
+    """Overwrite what both states hold of the records that left. The next request finishes an interrupted erasure."""
     same_rows = after.records.indexes is before.records.indexes
     former = after.records if same_rows else before.records.without(plan.request.rows)
     gone = former.gone()
@@ -187,8 +191,8 @@ def erase(before: Fitted, after: Fitted, plan: Plan) -> None:
         former.erase()
 
 
-def with_receipts(after: Fitted, receipts: Sequence[Receipt], digests: Sequence[str]) -> Fitted:
-    """Return the state that has handed out these receipts, and remembers by them whom no record is about any more."""
+def with_receipts(after: ModelState, receipts: Sequence[Receipt], digests: Sequence[str]) -> ModelState:
+    """Return the state with these receipts handed out, and with the people of whom they left no record."""
     gone = dict[str, Forgotten]()
     for receipt in receipts:
         gone |= dict.fromkeys(receipt.subject_tombstones or (), Forgotten(receipt.number, receipt.time))
@@ -197,9 +201,10 @@ def with_receipts(after: Fitted, receipts: Sequence[Receipt], digests: Sequence[
 
 
 def make_receipt(
-    member: Member, before: Fitted, after: Fitted, number: int, previous: str, group: list[int] | None, seconds: float
+    member: Member, before: ModelState, after: ModelState, number: int, previous: str, group: list[int] | None,
+    seconds: float,
 ) -> Receipt:  # fmt: skip
-    """Say what was done about one request, by a change from one state to another."""
+    """Make the receipt of one request from the states before and after it."""
     plan = member.plan
     assert plan.guarantee is not None
     request, heads, exact = plan.request, after.certificates, plan.guarantee.exact
@@ -210,7 +215,7 @@ def make_receipt(
         number=number, previous=previous, guarantee=plan.guarantee.value, reason=plan.reason,
         bytes_claim=claim_of(plan.guarantee.value, heads, recipe), form=FORM,
         unconditional=exact and not conditions, conditions=conditions,
-        core_depended_on=before.choice.depended_on, core_details=lasting(before.choice.details),
+        core_depended_on=before.choice.depended_on, core_details=lasting_details(before.choice.details),
         core_policy=request.policy, requested=plan.requested, core=plan.core,
         influential=plan.influential, free=plan.free, already_forgotten=plan.already_forgotten,
         duplicates_left=plan.duplicates_left, core_left_in_extractor=after.left_in_extractor,
@@ -234,7 +239,7 @@ def make_receipt(
 
 
 class NamedRecords(NamedTuple):
-    """What one of several requests asks for: ids, or subjects; and what its receipt says of its ticket."""
+    """One of several requests as it was asked: ids or subjects, and the ticket that goes onto its receipt."""
 
     ids: Ids | None
     subjects: Ids | None
@@ -260,8 +265,8 @@ class Group:
     refusals: list[Refused | None]
 
 
-def make_group(fitted: Fitted, requests: Iterable[NamedRecords], core_policy: str | Technique) -> Group:
-    """Decide what is done about requests. One that is refused is left out, and does not keep the others."""
+def make_group(fitted: ModelState, requests: Iterable[NamedRecords], core_policy: str | Technique) -> Group:
+    """Plan several requests as one. A refused request is left out; the others go on."""
     now, found, refusals = fitted, list[Member](), list[Refused | None]()
     for number, (ids, subjects, ticket) in enumerate(requests, start=1):
         try:
@@ -283,8 +288,8 @@ def make_group(fitted: Fitted, requests: Iterable[NamedRecords], core_policy: st
     return Group(plan, found if len(found) == 1 else joint(fitted, plan, found), refusals)
 
 
-def state_without(now: Fitted, member: Member, number: int) -> Fitted:
-    """The state in which the next request is looked up: without the records, and with the heads that there are."""
+def state_without(now: ModelState, member: Member, number: int) -> ModelState:
+    """Return the state in which the next request of a group is looked up: without the records of the one before."""
     then = transitions.without_records(now, member.plan.request, member.tombstones)
     if member.people:
         moment = datetime.now(UTC).isoformat(timespec="seconds")
@@ -293,7 +298,7 @@ def state_without(now: Fitted, member: Member, number: int) -> Fitted:
 
 
 def united(requests: Sequence[Request]) -> Request:
-    """All requests as one."""
+    """Return one request that asks for everything that these requests ask for."""
     rows, core_rows = (
         np.sort(np.concatenate(parts))
         for parts in ([each.rows for each in requests], [each.core_rows for each in requests])
@@ -303,8 +308,8 @@ def united(requests: Sequence[Request]) -> Request:
     return Request(rows, core_rows, [], before, left, requests[0].core_policy)
 
 
-def joint(fitted: Fitted, plan: Plan, members: Sequence[Member]) -> list[Member]:
-    """The members with what is said of each: its own counts, and what the action of the group comes to for it."""
+def joint(fitted: ModelState, plan: Plan, members: Sequence[Member]) -> list[Member]:
+    """Return the members with the plan that goes onto each receipt: its own counts, and the action of the group."""
     found, all_rows = [], plan.request.rows
     for member in members:
         rows = member.plan.request.rows

@@ -14,7 +14,7 @@ from maxrr.data.labels import as_classes
 from maxrr.errors import DataError, MissingColumn, OtherShape, UnknownClass
 from maxrr.plain_text import first_few
 from maxrr.svm.calibration import best_classes
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 
 Ids = int | str | Sequence[int | str] | NDArray[Any]
 """Record ids or subject ids, integers or strings: one, or a list or array of them."""
@@ -39,7 +39,7 @@ KINDS = {
 def as_dataset(
     X: Dataset | Inputs, y: Labels | None, ids: Ids | None, subjects: Ids | None, weights: ArrayLike | None = None
 ) -> tuple[Dataset, str]:
-    """Records, and the kind of labels that the caller has for their classes: names in a Dataset."""
+    """Make a Dataset of what the caller gave, and return the type of the caller's labels with it."""
     if isinstance(X, Dataset):
         if not all(given is None for given in (y, ids, subjects, weights)):
             raise ValueError(
@@ -61,7 +61,7 @@ def as_dataset(
 
 
 def not_of_numbers(frame: Any) -> str:
-    """Which column of a frame holds no numbers, and what to do about it."""
+    """Say which columns of a frame hold no numbers, and what to do about them."""
     wrong = [str(name) for name in frame.columns if np.asarray(frame[name]).dtype.kind not in NUMBERS]
     return (
         f"the columns {first_few(wrong)} are not of numbers, or not all of one kind: make a Dataset of the frame, with "
@@ -70,7 +70,7 @@ def not_of_numbers(frame: Any) -> str:
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """What a data frame calls its columns, if it calls them by words."""
+    """Return the names of a frame's columns; None where they are not all strings."""
     names = tuple(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
@@ -79,7 +79,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
-    """One record as an array of one, in the model's type, if that holds its numbers as they are."""
+    """Make an array of one record, in the model's type if that holds its numbers unchanged."""
     check_dense(given)
     if isinstance(given, Mapping):
         given = {name: np.asarray(part)[None] for name, part in given.items()}
@@ -91,7 +91,7 @@ def to_replace(given: Inputs, kind: Kind, shape: Shape) -> NDArray[Any]:
 
 
 def matched(given: Inputs, kind: Kind, shape: Shape, *, learn: bool) -> NDArray[Any]:
-    """Convert records to the model's shape and type, each input by itself, if that holds their numbers as they are.
+    """Convert records to the model's shape and type, each input by itself; refuse numbers that would change.
 
     Those to predict, and not to `learn`, may be floats of any length.
     """
@@ -112,7 +112,7 @@ def matched(given: Inputs, kind: Kind, shape: Shape, *, learn: bool) -> NDArray[
 
 
 def converted(part: NDArray[Any], kind: Kind, shape: Shape, name: str, *, learn: bool) -> NDArray[Any]:
-    """An input of the model's shape and type; to predict, floats of either length. Refused where numbers would change.
+    """Convert one input to the model's shape and type; for predictions floats may have any length.
 
     Whole numbers may be learned as floats; bytes are pixels, which networks divide by 255, and never anything else.
     """
@@ -139,7 +139,7 @@ def converted(part: NDArray[Any], kind: Kind, shape: Shape, name: str, *, learn:
 
 
 def word(kind: Kind) -> str:
-    """What networks make of numbers of a type: pixels, floats, integers or booleans."""
+    """Name what networks make of numbers of a type: "pixels", or the kind of the type."""
     return "pixels" if kind == np.uint8 else kind.kind
 
 
@@ -147,11 +147,11 @@ def word(kind: Kind) -> str:
 
 
 def unlabelled(array: NDArray[Any]) -> Dataset:
-    """Make records of which nothing else is known."""
+    """Make a Dataset of records whose classes and ids are not known."""
     return Dataset(array, np.zeros(len(array), dtype=np.int64), ("unknown",), np.arange(len(array)))
 
 
-def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
+def decisions(fitted: ModelState, X: Dataset | Inputs) -> NDArray[np.float64]:
     """The scores of records that are of the kind that a model was fitted on."""
     known = fitted.records
     names = column_names(X) if not isinstance(X, Dataset) else X.columns
@@ -170,8 +170,10 @@ def decisions(fitted: Fitted, X: Dataset | Inputs) -> NDArray[np.float64]:
     return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
 
 
-def found_rightly(fitted: Fitted, X: Dataset | Inputs, y: Labels | None) -> tuple[NDArray[np.str_], NDArray[np.bool_]]:
-    """The true classes of records, by name, and which of the records the model finds to be of these."""
+def classified_rightly(
+    fitted: ModelState, X: Dataset | Inputs, y: Labels | None
+) -> tuple[NDArray[np.str_], NDArray[np.bool_]]:
+    """Return the true class of each record by name, and whether the model classifies the record rightly."""
     best = best_classes(decisions(fitted, X))
     if isinstance(X, Dataset):
         if y is not None:

@@ -34,12 +34,12 @@ from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.bundles import Bundle
 from maxrr.unlearning.fitting import fit
 from maxrr.unlearning.forgetting import Keeper, NamedRecords, NextState, execute, execute_together, make_group
-from maxrr.unlearning.given_records import Ids, Inputs, Labels, as_dataset, decisions, found_rightly
+from maxrr.unlearning.given_records import Ids, Inputs, Labels, as_dataset, classified_rightly, decisions
 from maxrr.unlearning.plans import Plan, check_current, make_plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.record_kind import RecordKind
 from maxrr.unlearning.requests import Technique, request_to_add, request_to_forget, request_to_replace, returning
-from maxrr.unlearning.state import Fitted, forgotten_people, rows_of_kind
+from maxrr.unlearning.state import ModelState, forgotten_people, rows_of_kind
 from maxrr.unlearning.tombstones import OnReceipt, on_receipt
 
 _making_a_lock = Lock()
@@ -272,7 +272,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._changing(receipts=False, source=source):
             dataset, label_kind = as_dataset(X, y, ids, subjects, sample_weight)
-            before: Fitted | None = vars(self).get("_state")
+            before: ModelState | None = vars(self).get("_state")
             after = fit(
                 self, dataset, label_kind, before, allow_copies=allow_copies, folder=self._ranking(folder),
                 progress=progress or shown(self.verbose), test=test,
@@ -397,7 +397,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         maxrr.errors.DataError
             There is not one label per record, or none of them is a class of the model.
         """
-        _, right = found_rightly(self._fitted, X, y)
+        _, right = classified_rightly(self._fitted, X, y)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(right, weights=weights))
 
@@ -414,7 +414,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         dict
             From 0 to 1, by each class that has records here, as `predict` returns it.
         """
-        truth, right = found_rightly(self._fitted, X, y)
+        truth, right = classified_rightly(self._fitted, X, y)
         known = dict(zip(self._fitted.head_classes, self._fitted.classes.tolist(), strict=True))
         return {known.get(name, name): float(right[truth == name].mean()) for name in np.unique(truth).tolist()}
 
@@ -473,7 +473,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def kind_(self) -> RecordKind:
-        """What the records are like: for programs that read ids, classes or other records from users."""
+        """The shape, type, columns, classes and ids of the records, for programs that read other records from users."""
         with self._lock:
             return RecordKind._of(self._fitted)
 
@@ -707,7 +707,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _unlearn_together(
         self, requests: Iterable[NamedRecords], core_policy: str | Technique, progress: Progress | None
     ) -> list[Receipt | Refused]:  # fmt: skip
-        """Answer several requests by one change. Each gets its receipt, or why it is refused."""
+        """Answer several requests by one change; return for each its receipt, or why it is refused."""
         with self._changing():
             group = make_group(self._fitted, requests, core_policy)
             receipts: Iterator[Receipt] = iter(())
@@ -824,7 +824,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _changing(
         self, *, receipts: bool = True, newest: bool = True, source: Mapping[str, str] | None = None
     ) -> Iterator[None]:  # fmt: skip
-        """Let one thread at a time change the model, if whoever holds it lets it be changed."""
+        """Hold the lock for a change, if the keeper allows one."""
         with self._lock:
             if self._keeper is not None:
                 with self._keeper.changing(receipts=receipts, newest=newest):
@@ -840,35 +840,35 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             yield
 
     def _receipt(self, given: Receipt | int | None) -> Receipt | None:
-        """A receipt, which whoever holds the model finds by its number."""
+        """Return the receipt that was given, or the one of this number from the keeper."""
         if given is None or isinstance(given, Receipt):
             return given
         if self._keeper is None:
             raise ValueError("only the model of a workspace keeps its receipts: give the receipt itself")
         return self._keeper.receipt(given)
 
-    def _ready_for(self, plan: Plan) -> Fitted:
-        """The present state, with the raw records if the plan makes another extractor."""
+    def _ready_for(self, plan: Plan) -> ModelState:
+        """Return the present state, with its raw records if the plan trains or makes an extractor."""
         return self._with_raw_records(self._fitted) if plan.action.fits_anew else self._fitted
 
-    def _with_raw_records(self, fitted: Fitted) -> Fitted:
-        """The same state with the raw records, which whoever holds the model may have to bring."""
+    def _with_raw_records(self, fitted: ModelState) -> ModelState:
+        """Return the state with its raw records, which a keeper may have to read."""
         given = None if self._keeper is None else self._keeper.raw_records()
         return fitted if given is None else replace(fitted, records=fitted.records.with_records(given))
 
     def _ranking(self, folder: str | Path | None) -> str | Path | None:
-        """Where a ranking keeps its runs."""
+        """Return the folder where a ranking keeps its runs."""
         return folder if self._keeper is None else self._keeper.ranking()
 
     def _commit(self, change: NextState) -> None:
-        """Take over the next state, once it is durable where somebody holds the model."""
+        """Take over the next state, after the keeper, if there is one, has made it durable."""
         if self._keeper is None:
             self._state = change.after
         else:
             self._keeper.commit(change)
 
     def _apart(self) -> Self:
-        """A copy with the raw records, for long work beside the model of a workspace; in memory the model itself."""
+        """Return a copy with the raw records, for long work beside a workspace; a model in memory returns itself."""
         if self._keeper is None:
             return self
         with self._lock:
@@ -879,7 +879,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _lock(self) -> RLock:
-        """Held by whoever changes the model or reads its records, as the first `predict_proba` after a change does.
+        """The lock that is held to change the model or to read its records, also by the first `predict_proba` after a
+        change.
 
         `predict` never waits for it.
         """
@@ -890,7 +891,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return cast("RLock", own)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds: the parameters of a model that is not fitted. A fitted one is refused."""
+        """Return the parameters of an unfitted model, for pickle and copy; refuse a fitted model."""
         if self.__sklearn_is_fitted__():
             raise TypeError(
                 "a fitted MaxRR is not pickled: it holds the training records, and a file of them would keep what is "
@@ -901,7 +902,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._copied()
 
     def _copied(self) -> dict[str, Any]:
-        """One state, even if another thread erases records meanwhile."""
+        """Copy the attributes under the lock, so that all belong to one state."""
         with self._lock:
             own = ("_own_lock", "_keeper")
             return copy.deepcopy({name: value for name, value in super().__getstate__().items() if name not in own})
@@ -916,13 +917,13 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     @property
-    def _fitted(self) -> Fitted:
+    def _fitted(self) -> ModelState:
         if self._keeper is not None:
             self._keeper.check_open()
         found = vars(self).get("_state")
         if found is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call 'fit' with records first")
-        assert isinstance(found, Fitted)
+        assert isinstance(found, ModelState)
         return found
 
     def __sklearn_is_fitted__(self) -> bool:

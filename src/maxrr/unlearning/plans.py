@@ -14,7 +14,7 @@ from maxrr.unlearning.conditions import conditions
 from maxrr.unlearning.effects import NO_CORE, CoreAfter, Effect
 from maxrr.unlearning.reasons import why, why_not
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import KINDS, Fitted
+from maxrr.unlearning.state import KINDS, ModelState
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Plan(Shown):
         return self.refusal_in(lambda policy: f"core_policy={policy!r}")
 
     def refusal_in(self, words: Callable[[str], str]) -> str | None:
-        """The same as `refusal`, for programs whose users do not write Python.
+        """Say why the request is refused, and name policies as the users of a program write them.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Plan(Shown):
         return {name: getattr(self, name) for name in names} | {"refusal": self.refusal, "alternatives": others}
 
     def _refused(self) -> Refused:
-        """The error that is raised instead of carrying the plan out."""
+        """Return the error to raise instead of carrying the plan out."""
         assert self.refusal is not None
         kind = UnknownId if self.unknown else CoreRefused if self.alternatives else Refused
         return kind(self.refusal, self.alternatives)
@@ -143,8 +143,8 @@ def answered_together(plan: Plan, action: Action, others: int, duplicates_left: 
     return replace(plan, action=action, guarantee=guarantee, reason=reason, duplicates_left=duplicates_left)
 
 
-def check_current(fitted: Fitted, plan: Plan) -> None:
-    """Refuse a plan that says anything but what is decided now: for this state, about the same records."""
+def check_current(fitted: ModelState, plan: Plan) -> None:
+    """Refuse a plan for another state, or one that differs from what is decided now about the same records."""
     if not isinstance(plan, Plan):
         raise TypeError(f"execute takes a plan, as plan(…) gives it, not {plan!r:.80}")
     if plan.state != fitted.token or plan != make_plan(fitted, plan.request):  # rows have their meaning in one state
@@ -155,14 +155,14 @@ def check_current(fitted: Fitted, plan: Plan) -> None:
 
 
 def case_of(request: Request, *, influential: bool) -> Case:
-    """Return all that the decision about a request depends on."""
+    """Return everything that the decision about a request depends on."""
     return Case(
         request.policy, records=len(request.rows) > 0, core=len(request.core_rows) > 0, influential=influential,
-        left=request.left_in_extractor > 0, added=request.added is not None,
+        in_extractor=request.left_in_extractor > 0, added=request.added is not None,
     )  # fmt: skip
 
 
-def make_plan(fitted: Fitted, request: Request, effect: Effect | None = None) -> Plan:
+def make_plan(fitted: ModelState, request: Request, effect: Effect | None = None) -> Plan:
     """Decide what will be done about a request that was looked up in this state; its effect is given where known.
 
     The action is decided first, and all else follows from it.
@@ -200,7 +200,7 @@ def make_plan(fitted: Fitted, request: Request, effect: Effect | None = None) ->
     )  # fmt: skip
 
 
-def people_in(fitted: Fitted, request: Request, effect: Effect) -> dict[str, int] | None:
+def people_in(fitted: ModelState, request: Request, effect: Effect) -> dict[str, int] | None:
     """How many people a request is about, by the kind of record that is the most work to forget."""
     subjects = fitted.records.subjects
     if subjects is None:
@@ -212,7 +212,7 @@ def people_in(fitted: Fitted, request: Request, effect: Effect) -> dict[str, int
     return {kind: len(people) for kind, people in zip(KINDS, each, strict=True)}
 
 
-def work_of(action: Action, fitted: Fitted, request: Request, effect: Effect) -> tuple[int, int]:
+def work_of(action: Action, fitted: ModelState, request: Request, effect: Effect) -> tuple[int, int]:
     """How many heads an action moves, and how many records it embeds."""
     if action is Action.refuse:
         return 0, 0
@@ -226,9 +226,9 @@ def work_of(action: Action, fitted: Fitted, request: Request, effect: Effect) ->
 
 
 def conditions_then(
-    action: Action, guarantee: Guarantee | None, fitted: Fitted, request: Request
+    action: Action, guarantee: Guarantee | None, fitted: ModelState, request: Request
 ) -> list[str]:  # fmt: skip
-    """What an exact answer is conditional on after the action."""
+    """List the conditions that exactness rests on after the action; none for an approximate answer."""
     if guarantee is None or not guarantee.exact:
         return []
     waiting = len(fitted.waiting)

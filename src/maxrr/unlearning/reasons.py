@@ -8,13 +8,13 @@ from maxrr.plain_text import count
 from maxrr.unlearning.actions import KEEP, RETRAIN, Action, Guarantee
 from maxrr.unlearning.effects import CoreAfter, Effect
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 
 
 def why(
-    action: Action, guarantee: Guarantee, request: Request, effect: Effect, fitted: Fitted, then: CoreAfter
+    action: Action, guarantee: Guarantee, request: Request, effect: Effect, fitted: ModelState, then: CoreAfter
 ) -> str:  # fmt: skip
-    """The reason in words."""
+    """Say in a sentence why the action is taken, and what it gives."""
     core = len(request.core_rows)
     stays = "" if fitted.blueprint.embeddings else ", and the extractor stays as it is"
     seen = f"{of_the_records(core)} core" if core else kept_of(request.left_in_extractor)
@@ -42,7 +42,7 @@ def why(
     return said if request.added is None else said + shaped(action, request, fitted)
 
 
-def why_nothing(request: Request, fitted: Fitted) -> str:
+def why_nothing(request: Request, fitted: ModelState) -> str:
     """Why there is nothing to do, by which receipts, and what stays in the model all the same."""
     gone = [fitted.people.get(hmac.hex()) for hmac in request.forgotten_before]
     numbers = sorted({then.number for then in gone if then is not None and then.number})
@@ -53,7 +53,7 @@ def why_nothing(request: Request, fitted: Fitted) -> str:
     return said
 
 
-def trained_again(fitted: Fitted, then: CoreAfter) -> str:
+def trained_again(fitted: ModelState, then: CoreAfter) -> str:
     """Which extractors are trained again, and which of them have nothing to be trained on."""
     shards, some = fitted.blueprint.sharding.count, len(then.shards)
     if shards == 1:
@@ -66,13 +66,13 @@ def trained_again(fitted: Fitted, then: CoreAfter) -> str:
 
 
 def kept_of(left: int) -> str:
-    """Say that forgotten records are still in the extractor."""
+    """Say of how many forgotten records the extractor keeps something."""
     records = count(left, "record that is", "records that are")
     return f"the extractor keeps what it learned from {records} forgotten already"
 
 
-def shaped(action: Action, request: Request, fitted: Fitted) -> str:
-    """What the record that takes the place of another shapes."""
+def shaped(action: Action, request: Request, fitted: ModelState) -> str:
+    """Say whether a replacing record shapes the heads alone, or the extractor as well."""
     if action is Action.retrain and fitted.blueprint.decides_each:
         return "; the new record takes its place in both, as in a fit of the corrected data"
     if fitted.blueprint.decides_each and not len(request.core_rows):
@@ -81,7 +81,7 @@ def shaped(action: Action, request: Request, fitted: Fitted) -> str:
 
 
 def of_the_records(number: int) -> str:
-    """How many, as a sentence begins.
+    """Begin a sentence with how many of the records it is about.
 
     >>> of_the_records(1), of_the_records(2)
     ('1 of the records is', '2 of the records are')
@@ -93,9 +93,9 @@ def of_the_records(number: int) -> str:
 
 
 def why_not(
-    action: Action, fitted: Fitted, request: Request, effect: Effect, then: CoreAfter
+    action: Action, fitted: ModelState, request: Request, effect: Effect, then: CoreAfter
 ) -> tuple[str, list[Request]] | None:
-    """Why a request is not carried out, and what could be asked for instead; None if it is carried out."""
+    """Say why a request is refused, and which other requests are possible; None where it is not refused."""
     if request.unknown:
         some = ", ".join(map(repr, request.unknown[:5]))
         own = "strings" if fitted.records.ids.dtype.kind == "U" else "integers"

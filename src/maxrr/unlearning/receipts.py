@@ -36,7 +36,7 @@ GUARANTEES = {guarantee.value: guarantee for guarantee in Guarantee}
 
 
 def is_exact(guarantee: str) -> bool:
-    """Whether a guarantee is exact; not one that somebody made up, and wrote on a receipt."""
+    """Whether a guarantee is known and exact. A receipt may name one that somebody made up."""
     return guarantee in GUARANTEES and GUARANTEES[guarantee].exact
 
 
@@ -90,7 +90,7 @@ class HeadCertificate:
 
 
 def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[str, Any] | None = None) -> str:
-    """What these heads let a receipt claim: "identical" bytes, or decision values "within" so much of the exact ones.
+    """Say what a receipt may claim of its heads: "identical" bytes, or "within" so much of the exact decision values.
 
     An approximate answer claims nothing of the kind: fitting without the records gives another model. Where a training
     function of the caller's own has trained the extractor again, or two runs of a recipe were seen to differ, no bytes
@@ -112,8 +112,8 @@ def claim_of(guarantee: str, heads: Sequence[HeadCertificate], recipe: Mapping[s
     return f"within {rounded_up(max(head.error for head in heads))}"
 
 
-def lasting(details: Mapping[str, Any]) -> dict[str, Any]:
-    """How a core was chosen, without what was counted and measured then: that depends on who was there."""
+def lasting_details(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a core was chosen, without counts and measures, which depend on records that were there then."""
     return {name: details[name] for name in ("kind", "fraction", "by", "runs", "shards") if name in details}
 
 
@@ -130,7 +130,7 @@ def power_of_ten(value: float) -> float:
 
 
 def rounded_up(value: float) -> str:
-    """Two digits of a bound, not less than it.
+    """Write a bound with two digits, rounded up.
 
     >>> rounded_up(3.11e-12), rounded_up(0.5), rounded_up(9.91e-9)
     ('3.2e-12', '5.0e-01', '1.0e-08')
@@ -423,7 +423,7 @@ SHARED = ("records_before", "records_after", "commitment_before", "commitment_af
 
 
 def follows(receipt: Receipt, before: Receipt | None) -> bool:
-    """Whether a receipt is the next one of the group of the receipt before it or, where that was whole, begins anew."""
+    """Whether a receipt is the next one of its group, or the first one after a whole group."""
     place = receipt.group[0] if receipt.group else 1
     if before is None or before.group is None or before.group[0] == before.group[1]:
         return place == 1
@@ -493,7 +493,7 @@ def claim(receipt: Receipt) -> str:
 
 
 def depending(conditions: list[str]) -> str:
-    """On what exactness depends.
+    """Say how many conditions exactness rests on, and which.
 
     >>> depending([]), depending(["the sun shines: it is day"])
     ('without conditions', 'on 1 condition (the sun shines: it is day)')
@@ -502,5 +502,5 @@ def depending(conditions: list[str]) -> str:
 
 
 def left_in_extractor(records: int) -> str:
-    """What is due where the extractor was trained on forgotten core records."""
+    """Say that an audit is due, because the extractor was trained on forgotten core records."""
     return f"An audit is due: the extractor keeps what it learned from {count(records, 'forgotten core record')}."

@@ -12,12 +12,12 @@ from maxrr.data.labels import class_name
 from maxrr.data.tables import in_order_of
 from maxrr.errors import UnknownClass
 from maxrr.unlearning.records import of_kind
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 
 
 @dataclass(frozen=True)
 class RecordKind:
-    """What the records of a model are like.
+    """Shape, type, columns, classes and types of ids of a model's records: what other records have to match.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class RecordKind:
     text_subjects: bool | None = None
 
     @classmethod
-    def _of(cls, fitted: Fitted) -> Self:
-        """The kind of records that a model was fitted on."""
+    def _of(cls, fitted: ModelState) -> Self:
+        """Describe the records of a model."""
         records = fitted.records
         return cls(
             records.shape, records.dtype, records.columns, records.class_names, tuple(records.present.tolist()),
@@ -60,7 +60,8 @@ class RecordKind:
         return f"{' × '.join(map(str, self.shape))} {self.dtype}"
 
     def conform(self, records: Dataset) -> Dataset:
-        """The same records, with ids and subjects of the kind, and columns in the order, that the workspace has.
+        """Convert ids, subjects, class names and the order of columns to those of the model, where records from a file
+        differ.
 
         A file in which every id happens to be an integer is read as one with integers. When the only other one is
         deleted, '7' must not become 7: it would be another record, and one that was forgotten would not be recognised.
@@ -91,7 +92,7 @@ class RecordKind:
         return in_order_of(self.columns, records)
 
     def join(self, parts: Sequence[Dataset]) -> Dataset:
-        """`conform` the records of several sources, and put them together. Where two have an id, the first counts.
+        """Conform the records of several sources, and join them. Of records with one id the first is kept.
 
         Parameters
         ----------
@@ -114,7 +115,7 @@ class RecordKind:
         return found[0].join(*found[1:]) if len(found) > 1 else found[0]
 
     def with_classes(self, records: Dataset) -> Dataset:
-        """`conform`, and give the records the classes of the workspace: a source with few records may have few of them.
+        """Conform records, and label them by the model's classes: a source with few records may name few of these.
 
         Parameters
         ----------

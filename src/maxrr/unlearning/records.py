@@ -34,7 +34,8 @@ Index = dict[Any, list[int]]  # rows by what they hold
 
 @dataclass(eq=False)
 class Indexes:
-    """Indexes of the same rows, each made when first asked for, and which rows are still to be erased.
+    """Indexes over rows that several states share: each is built when first needed, and knows which rows are to be
+    erased.
 
     All states with the same rows share them. Rows of records that are gone are found until they are erased: whoever
     asks knows who is there.
@@ -48,7 +49,9 @@ class Indexes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldRecords:
-    """Records in the order of `shuffled`, then those that were added later; who of them is still there."""
+    """The records of a model in rows: first those of the last fit in shuffled order, then added ones; and which are
+    alive.
+    """
 
     inputs: NDArray[Any] | None  # the raw records; None where their owner keeps them, as for a model on a disk
     dtype: np.dtype[Any]  # of a raw record
@@ -69,7 +72,7 @@ class HeldRecords:
 
     @classmethod
     def of(cls, dataset: Dataset, *, copy: bool = True) -> "HeldRecords":
-        """A copy of the records that nobody else can change, and that can be erased.
+        """Copy a dataset, so that nobody else can change the records, and they can be erased.
 
         Without a copy of the inputs, those of the dataset must be nobody else's.
         """
@@ -99,7 +102,7 @@ class HeldRecords:
 
     @once
     def _living_order(self) -> Ints:
-        """The rows of the records that are there, in the order of their ids. Of others not even the place is kept."""
+        """The rows of the records that are there, in the order of their ids."""
         rows = np.flatnonzero(self.alive)
         return rows[np.argsort(self.ids[rows], kind="stable")]
 
@@ -111,7 +114,7 @@ class HeldRecords:
     # Looking up
 
     def _keys(self, name: str, rows: Ints) -> list[Any]:
-        """What the index of a name knows these rows by."""
+        """Return the keys under which an index has these rows."""
         if name == CONTENTS:
             return [content.tobytes() for content in self.contents[rows]]
         names = self.ids if name == IDS else self.subjects
@@ -120,7 +123,7 @@ class HeldRecords:
         return found
 
     def _index(self, name: str) -> Index:
-        """The index of a name."""
+        """Return an index by its name, built when first asked for."""
         made = self.indexes.made
         if name not in made:
             rows = np.flatnonzero(self.indexes.there)
@@ -128,13 +131,13 @@ class HeldRecords:
         return made[name]
 
     def _rows_with(self, name: str, keys: list[Any]) -> Ints:
-        """The rows of records that are there and hold one of these, sorted."""
+        """Return the rows, sorted, of the records that are there and have one of these keys."""
         index = self._index(name)
         rows = (row for key in keys for row in index.get(key, ()) if self.alive[row])
         return np.array(sorted(rows), dtype=np.int64)
 
     def rows(self, ids: Ids) -> Ints:
-        """Where the records with these ids stand, −1 for those that are not here."""
+        """Return the row of each of these ids; −1 for an id that no record has."""
         found, index = np.full(len(ids), -1, dtype=np.int64), self._index(IDS)
         for place, id_ in enumerate(ids.tolist()):
             for row in index.get(id_, ()):
@@ -153,7 +156,7 @@ class HeldRecords:
         return self._rows_with(SUBJECTS, np.unique(subjects).tolist())
 
     def people_of(self, rows: Bools) -> Bools:
-        """Which people some of these rows are about, by number. The records must have subject ids."""
+        """Return which people these rows are about, by the number of the person. The records must have subject ids."""
         assert self.subjects is not None
         if self.indexes.person is None:
             self.indexes.person = np.unique(self.subjects, return_inverse=True)[1]
@@ -215,7 +218,7 @@ class HeldRecords:
 
     @once
     def content_hash(self) -> str:
-        """One hash for all records that are there: that of the dataset of them."""
+        """The hash over all records that are there, as `Dataset.content_hash` has it."""
         names = tuple(self.class_names[label] for label in self.present.tolist())
         return content_hash(self.hashes[self._living_order], self.dtype, self.shape, names)
 
@@ -233,7 +236,7 @@ class HeldRecords:
         return bare
 
     def without_names(self, gone: Ints) -> "HeldRecords":
-        """Return the records without the names of classes that have none left: they may be those of people."""
+        """Replace the names of classes without records: a name may be that of a person."""
         names = [f"(forgotten class {label})" if label in gone else name for label, name in enumerate(self.class_names)]
         return changed(self, class_names=tuple(names))
 
@@ -273,7 +276,7 @@ class HeldRecords:
         return changed(self, inputs=inputs)
 
     def numbered_alike(self, dataset: Dataset) -> Dataset:
-        """Number the classes of records as these have them, whichever order those stood in; refuse other classes."""
+        """Number the classes of a dataset as these records have them; refuse classes that these records lack."""
         number = {self.class_names[label]: label for label in self.present.tolist()}
         used = [dataset.class_names[label] for label in np.unique(dataset.labels).tolist()]
         if new := [name for name in used if name not in number]:
@@ -285,15 +288,15 @@ class HeldRecords:
         return replace(dataset, labels=numbers[dataset.labels], class_names=self.class_names)
 
     def owe(self, rows: Ints) -> None:
-        """Remember that these rows are to be erased once they are gone: also if somebody is interrupted then."""
+        """Mark rows to be erased once their records are gone, also if erasing is interrupted."""
         self.indexes.owed.update(rows.tolist())
 
     def gone(self) -> Ints:
-        """The rows of records that are gone and not erased yet, sorted."""
+        """The rows, sorted, that are to be erased: their records are gone."""
         return np.array(sorted(row for row in self.indexes.owed if not self.alive[row]), dtype=np.int64)
 
     def erase(self) -> None:
-        """Overwrite everything that is left of some records."""
+        """Overwrite the rows of records that are gone, and take them out of the indexes."""
         gone = self.gone()
         if not len(gone):
             return
@@ -313,7 +316,7 @@ class HeldRecords:
 
 
 def of_kind(ids: Ids, *, text: bool) -> Ids:
-    """Return ids as texts, or as integers; texts that are not all integers stay texts: no id is guessed."""
+    """Convert ids to texts, or to integers where every text is one; other texts stay texts."""
     if (ids.dtype.kind == "U") == text:
         return ids
     return ids.astype(np.str_) if text else as_identifiers(ids.tolist())
@@ -328,6 +331,6 @@ def with_rows(index: Index, keys: list[Any], rows: Ints) -> Index:
 
 
 def shuffled(dataset: Dataset, key: bytes) -> Dataset:
-    """The records in an order that only the key knows: an empty row between two others then names nobody."""
+    """Sort records by a keyed hash, so that an erased row is not named by its neighbours."""
     places = [hmac.digest(key, framed(b"row", identifier_bytes(id_)), "sha256") for id_ in dataset.ids.tolist()]
     return dataset.select(dataset.ids[sorted(range(len(places)), key=places.__getitem__)])

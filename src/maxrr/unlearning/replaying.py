@@ -42,7 +42,7 @@ from maxrr.unlearning.commitment import ExtractorHash, class_hmac, keyed_hash, w
 from maxrr.unlearning.conditions import ADOPTED
 from maxrr.unlearning.consistency import contradictions, not_among
 from maxrr.unlearning.model import MaxRR
-from maxrr.unlearning.receipts import HeadCertificate, Receipt, is_exact, lasting, rounded_up
+from maxrr.unlearning.receipts import HeadCertificate, Receipt, is_exact, lasting_details, rounded_up
 from maxrr.unlearning.tombstones import id_hmac, subject_hmac
 
 WEIGHTS, INTERCEPTS, FEATURES = "head weights", "head intercepts", "features"
@@ -171,7 +171,7 @@ def replay(receipt: Receipt, bundle: Bundle | MaxRR, dataset: Dataset) -> Replay
     blueprint = bundle.blueprint
     comparable = blueprint.embeddings or blueprint.is_at_home  # heads have the same bytes on every machine
     other_code = blueprint.recipe.changed if isinstance(blueprint.recipe, OwnTraining) else ""
-    seen_others = blueprint.frozen or bundle.facts.left or bundle.facts.technique
+    seen_others = blueprint.frozen or bundle.facts.in_extractor or bundle.facts.technique
     rebuilds = comparable and not seen_others and not other_code
     made = make_again(bundle, dataset, rebuilds, comparable)
     expected: dict[str, NDArray[Any]] = {WEIGHTS: bundle.weights, INTERCEPTS: bundle.intercepts}
@@ -209,7 +209,7 @@ def replay(receipt: Receipt, bundle: Bundle | MaxRR, dataset: Dataset) -> Replay
 
 
 def outcome_of(comparison: str, *, wrong: bool, comparable: bool, latest: bool, entirely: bool) -> str:
-    """What a comparison amounts to."""
+    """Name the outcome of a replay from its comparison."""
     if comparison == Outcome.different:
         return comparison
     if wrong:
@@ -222,7 +222,7 @@ def outcome_of(comparison: str, *, wrong: bool, comparable: bool, latest: bool, 
 
 
 def check(bundle: Bundle, dataset: Dataset) -> None:
-    """Refuse what cannot be replayed."""
+    """Refuse a bundle that is damaged, of another canonical form, or about other records."""
     if not bundle.has(dataset):
         raise OtherRecords(
             "the records are not those that the model retains: they have the ids, but not the model's commitment, or "
@@ -245,7 +245,7 @@ def check(bundle: Bundle, dataset: Dataset) -> None:
 
 
 def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
-    """What is seen to be wrong before any training."""
+    """Find what is wrong with receipt or bundle before anything is trained."""
     if why := not_among(receipt, bundle.receipts):
         yield why
         return
@@ -260,11 +260,15 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
         yield "the classes of the heads are not those of the records, or in another order"
     waiting = np.sort(ids_of(bundle.waiting))
     chosen = bundle.blueprint.core_ids(dataset.ids, dataset.subjects, bundle.choice.ids, waiting)
-    if not bundle.facts.left and not bundle.facts.technique and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
+    if (
+        not bundle.facts.in_extractor
+        and not bundle.facts.technique
+        and not np.array_equal(chosen, np.sort(bundle.choice.ids))
+    ):
         yield "the core is not the one that its rule gives"
     if not np.isin(waiting, bundle.blueprint.core_by_rule(dataset.ids, dataset.subjects)).all():
         yield "records wait for the core that its rule does not make core"
-    said = Words(bundle.choice.depended_on, lasting(bundle.choice.details))
+    said = Words(bundle.choice.depended_on, lasting_details(bundle.choice.details))
     if said != (words_of(bundle.blueprint.core, bundle.blueprint.network) or said):
         yield "what choosing the core depended on is not as its rule has it"
 
@@ -273,13 +277,13 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
 
 
 def is_latest(receipt: Receipt, bundle: Bundle) -> bool:
-    """Whether the state that a receipt tells of is the present one of the model."""
+    """Whether the receipt is about the model's present state."""
     after = bundle.commitment, keyed_hash(bundle.key, b"model", bundle.facts.model_hash)
     return (receipt.commitment_after, receipt.model_after) == after  # later requests may have found nothing to do
 
 
 def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
-    """What a receipt says of forgotten records that cannot be so, whatever was asked for since."""
+    """Find false statements of a receipt about forgotten records, which later requests cannot have made false."""
     known = {stone.id.hex() for stone in bundle.tombstones} | bundle.people.keys()
     unknown = sum(id_hmac not in known for id_hmac in (*receipt.tombstones, *receipt.earlier_tombstones))
     if unknown:
@@ -293,7 +297,7 @@ def lies(receipt: Receipt, bundle: Bundle) -> Iterator[str]:
 
 
 def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[str]:
-    """What a receipt of the present state says that is not so."""
+    """Find statements of a receipt about the present state that do not hold."""
     blueprint, choice = bundle.blueprint, bundle.choice
     exact = is_exact(receipt.guarantee)
     found = bundle.conditions if exact else []
@@ -309,8 +313,8 @@ def differences(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Iterator[
         "weighted_records": None if dataset.weights is None else True,
         "environment": asdict(blueprint.environment),
         "core_depended_on": choice.depended_on,
-        "core_details": lasting(choice.details),
-        "core_left_in_extractor": len(bundle.facts.left),
+        "core_details": lasting_details(choice.details),
+        "core_left_in_extractor": len(bundle.facts.in_extractor),
         "conditions": found,
         "unconditional": exact and not found,
         "heads": [
@@ -337,8 +341,8 @@ def false_of_people(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> Itera
         yield f"of {held} of the people of whom it says that no record is left, records are there"
 
 
-def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "Made":
-    """Train again in a fresh process, which gets nothing of the model but what cannot be made again."""
+def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: bool) -> "FreshResult":
+    """Train in a fresh process, which gets nothing of the model but what cannot be trained again."""
     blueprint = bundle.blueprint
     network = as_given(blueprint.network)
     code = [type(layer) for layer in network.modules()] if isinstance(network, nn.Module) else [network]
@@ -361,7 +365,7 @@ def make_again(bundle: Bundle, dataset: Dataset, rebuilds: bool, comparable: boo
 
 
 def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
-    """What a replay cannot show. Training again, to the same end, shows what an adopted extractor was trained on."""
+    """Say what this replay cannot show. Only training again shows what an adopted extractor was trained on."""
     recipe = bundle.blueprint.recipe
     shown = {ADOPTED} if trained_again else set()
     yield from (condition for condition in bundle.conditions if condition not in shown)
@@ -370,8 +374,8 @@ def not_covered(bundle: Bundle, trained_again: bool) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
-    """What the fresh process made."""
+class FreshResult:
+    """The results of the fresh process."""
 
     weights: dict[str, NDArray[Any]]  # of the heads, and of the extractor if that was trained again
     certificates: tuple[Certificate, ...]
@@ -384,8 +388,8 @@ class Made:
 def rebuild(
     blueprint: Blueprint, choice: Choice, dataset: Dataset, extractor: nn.Module | None,
     stored: NDArray[np.float64] | None,
-) -> Made:  # fmt: skip
-    """In the fresh process: the weights of extractor and heads, from the records; of the heads alone if one is given.
+) -> FreshResult:  # fmt: skip
+    """Train extractor and heads from the records; only the heads, if an extractor is given. Runs in the fresh process.
 
     With stored features they are fitted on those.
     """
@@ -403,12 +407,12 @@ def rebuild(
     longest = float(np.max(lengths(used)))
     said = blueprint.frozen or blueprint.start is not None
     given = {} if said else given_weights(blueprint.network)
-    fingerprint = blueprint.kept(trained, dataset.shape, dataset.inputs.dtype)[1]
-    return Made(found, heads.certificate_, longest, apart, fingerprint, given)
+    fingerprint = blueprint.rebuilt(trained, dataset.shape, dataset.inputs.dtype)[1]
+    return FreshResult(found, heads.certificate_, longest, apart, fingerprint, given)
 
 
 def arrays(weights: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
-    """The extractor's weights by name."""
+    """Return the extractor's weights as arrays, by name."""
     return {f"extractor {name}": as_array(value.detach().cpu()) for name, value in weights.items()}
 
 
@@ -423,7 +427,7 @@ Room = tuple[float, float] | None
 
 
 def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
-    """What two certificates of one head leave open: the model's, which is checked, and that of the fresh process."""
+    """Return how far apart weights and bias of a head may be, by the certificates of model and replay."""
     if ours.decided and theirs.decided:
         return None
     if not 0.0 <= ours.weight_error * longest + ours.bias_error <= EXACT * ROUNDING:
@@ -435,7 +439,7 @@ def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
 
 
 def compared(expected: Arrays, found: Arrays, rooms: Sequence[Room] = ()) -> tuple[str, str, float]:
-    """How equal two sets of arrays are, where they differ most, and by how much.
+    """Compare two sets of arrays: return the outcome, where they differ most, and by how much.
 
     Bytes are compared, but for heads with room; such a head is never called identical, because nothing says that the
     exact one has these bytes.

@@ -33,7 +33,7 @@ from maxrr.unlearning.facts import Override
 from maxrr.unlearning.given_records import Ids, Inputs, matched, to_replace
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.records import Ints, of_kind, shuffled
-from maxrr.unlearning.state import Fitted, forgotten_people
+from maxrr.unlearning.state import ModelState, forgotten_people
 from maxrr.unlearning.tombstones import Tombstones, content_hashes, id_hmac, subject_hmac
 
 Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
@@ -99,7 +99,8 @@ def check_policy(core_policy: str | Technique) -> None:
 
 
 def request_to_forget(
-    fitted: Fitted, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique, receipt: Receipt | None = None
+    fitted: ModelState, ids: Ids | None, subjects: Ids | None, core_policy: str | Technique,
+    receipt: Receipt | None = None,
 ) -> Request:  # fmt: skip
     """Look up the records that a request names: by ids, by subjects, or as those that a receipt has forgotten."""
     check_policy(core_policy)
@@ -117,23 +118,23 @@ def request_to_forget(
     gone = fitted.tombstones.knows(fitted.key, missing)
     before = people + tuple(id_hmac(fitted.key, id_) for id_ in missing[gone].tolist())
     left = 0
-    if fitted.left and people:  # of whose records nobody knows whether they are among those that are left
+    if fitted.in_extractor and people:  # of whose records nobody knows whether they are among those that are left
         left = fitted.left_in_extractor
-    elif fitted.left:
+    elif fitted.in_extractor:
         hmacs = ({id_hmac(fitted.key, id_), id_hmac(fitted.key, id_, replaced=True)} for id_ in wanted.tolist())
-        left = sum(not fitted.left.isdisjoint(either) for either in hmacs)
+        left = sum(not fitted.in_extractor.isdisjoint(either) for either in hmacs)
     return Request(rows, rows[fitted.core[rows]], missing[~gone].tolist(), before, left, core_policy)
 
 
-def request_to_finish(fitted: Fitted, receipt: Receipt, core_policy: str | Technique) -> Request:
-    """Return the request for what a receipt has forgotten already, of which the extractor may keep something."""
+def request_to_finish(fitted: ModelState, receipt: Receipt, core_policy: str | Technique) -> Request:
+    """Make the request to rid the extractor of the records on an earlier receipt."""
     if receipt.digest not in fitted.receipts:
         raise UnknownReceipt(f"receipt {receipt.number} is not one of this model")
     before = tuple(map(bytes.fromhex, receipt.tombstones))
-    return Request(NOBODY, NOBODY, [], before, len(fitted.left.intersection(before)), core_policy)
+    return Request(NOBODY, NOBODY, [], before, len(fitted.in_extractor.intersection(before)), core_policy)
 
 
-def people_asked_for(fitted: Fitted, subjects: Ids) -> tuple[Ints, tuple[bytes, ...]]:
+def people_asked_for(fitted: ModelState, subjects: Ids) -> tuple[Ints, tuple[bytes, ...]]:
     """Find the rows about some people, and the HMACs of those who were forgotten before. Strangers are refused."""
     records, text = fitted.records, fitted.records.text_subjects
     if records.subjects is None or text is None:
@@ -150,10 +151,10 @@ def people_asked_for(fitted: Fitted, subjects: Ids) -> tuple[Ints, tuple[bytes, 
 
 
 def request_to_replace(
-    fitted: Fitted, id_: int | str, inputs: Inputs, label: int | str | None, core_policy: str | Technique,
+    fitted: ModelState, id_: int | str, inputs: Inputs, label: int | str | None, core_policy: str | Technique,
     allow_copies: str | None,
 ) -> Request:  # fmt: skip
-    """Look up one record to forget, with the one that takes its place; without that if there is no such record."""
+    """Look up the record to replace, and check the one that takes its place."""
     request = request_to_forget(fitted, [id_], None, core_policy)
     if request.already_forgotten:
         raise AlreadyForgotten(f"the record {np.asarray(id_).item()!r} was forgotten: there is nothing to replace")
@@ -170,7 +171,7 @@ def request_to_replace(
     return replace(request, added=added, copies=copies, allow_copies=allow_copies)
 
 
-def rectified(fitted: Fitted, rows: Ints, inputs: Inputs, label: int | str | None) -> Dataset:
+def rectified(fitted: ModelState, rows: Ints, inputs: Inputs, label: int | str | None) -> Dataset:
     """Make the record that takes the place of the one in this row."""
     records, labels = fitted.records, fitted.records.labels[rows]
     if label is not None:
@@ -186,7 +187,7 @@ def rectified(fitted: Fitted, rows: Ints, inputs: Inputs, label: int | str | Non
     )  # fmt: skip
 
 
-def request_to_add(fitted: Fitted, given: Dataset, allow_copies: str | None) -> Request:
+def request_to_add(fitted: ModelState, given: Dataset, allow_copies: str | None) -> Request:
     """Look up records to learn: in the types, the order of columns and the classes that the model has."""
     records = fitted.records
     if not len(given):
@@ -218,8 +219,8 @@ class Returning(NamedTuple):
     by_values: NDArray[np.bool_]
 
 
-def returning(before: Fitted, dataset: Dataset) -> Returning:
-    """Which of these records bring back what a model has forgotten.
+def returning(before: ModelState, dataset: Dataset) -> Returning:
+    """Find records that would bring back forgotten ids or forgotten values.
 
     A copy of a forgotten record that was here beside it when it was forgotten has stayed by that decision.
     """
@@ -239,8 +240,8 @@ def returning(before: Fitted, dataset: Dataset) -> Returning:
     return Returning(by_id, by_values)
 
 
-def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
-    """How many records have forgotten values under other ids. Forgotten ids and copies without a reason are refused."""
+def copies_in(before: ModelState, dataset: Dataset, reason: str | None) -> int:
+    """Count records with forgotten values under other ids; refuse forgotten ids, and copies without a reason."""
     found = returning(before, dataset)
     same, copies = int(found.by_id.sum()), int(found.by_values.sum())
     if same:
@@ -257,8 +258,8 @@ def copies_in(before: Fitted, dataset: Dataset, reason: str | None) -> int:
     return copies
 
 
-def let_in(copies: int, reason: str | None) -> tuple[Override, ...]:
-    """What a model remembers of copies that were let in. The warning points at the line that called the model."""
+def note_copies(copies: int, reason: str | None) -> tuple[Override, ...]:
+    """Note the decision to let copies in, and warn at the line that called the model."""
     if not copies:
         return ()
     assert reason is not None

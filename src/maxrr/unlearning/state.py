@@ -30,8 +30,8 @@ from maxrr.unlearning.tombstones import Forgotten, Layered, Tombstones, subject_
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fitted:
-    """All that a model is after `fit`. Never shown: it holds the key and the records."""
+class ModelState:
+    """Everything about a fitted model. Its `repr` shows nothing, because it holds the key and the records."""
 
     blueprint: Blueprint
     extractor: nn.Module
@@ -44,7 +44,7 @@ class Fitted:
     secret: bytes  # of the commitment's salts; other than the key, it is never handed out
     tombstones: Tombstones
     durations: Durations
-    left: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
+    in_extractor: frozenset[bytes] = frozenset()  # id_hmacs of forgotten core records that the extractor was trained on
     stale: frozenset[int] = frozenset()  # of several shards those whose extractors were trained on such records
     untrained: frozenset[int] = frozenset()  # those that keep their first weights, for want of core records
     technique: bool = False  # the extractor is the work of a caller's function
@@ -72,19 +72,19 @@ class Fitted:
 
     @property
     def left_in_extractor(self) -> int:
-        """Forgotten core records that the extractor was trained on."""
-        return len(self.left)
+        """How many forgotten core records the extractor was trained on."""
+        return len(self.in_extractor)
 
     @property
     def conditions(self) -> list[str]:
-        """What exactness is conditional on."""
+        """The conditions that exactness rests on."""
         return conditions(
             self.choice, self.blueprint, self.left_in_extractor, self.technique, self.adopted, len(self.waiting)
         )  # fmt: skip
 
     @property
     def to_train(self) -> frozenset[int]:
-        """The shards whose extractors have to be trained again to be rid of what they keep."""
+        """The shards whose extractors saw forgotten records, and are trained again to forget them."""
         return self.stale if self.blueprint.sharding.count > 1 else frozenset({0})
 
     @once
@@ -111,24 +111,24 @@ class Fitted:
 
     @once
     def class_of_head(self) -> tuple[str, ...]:
-        """For each head the name of the class that it tells from the rest; two classes share one, the second's."""
+        """For each head the class that it stands for; the only head of two classes stands for the second."""
         return tuple(with_a_head(self.head_classes))
 
     @property
     def commitment(self) -> str:
-        """The root of the tree over the records that are there, as receipts name them."""
+        """The root of the tree over the retained records, as receipts name it."""
         if self.committed.root is None:
             self.tree()
         assert self.committed.root is not None
         return self.committed.root
 
     def tree(self) -> Tree:
-        """The sparse tree over the records of this state, which must be the model's present one."""
+        """Return the tree over the records of this state. Call it only on the model's present state."""
         return self.committed.tree(self.secret, self.records.ids_and_hashes)
 
     @once
     def model_commitment(self) -> str:
-        """Extractor and heads, as receipts name them."""
+        """The keyed hash of extractor and heads, as receipts name the model."""
         return keyed_hash(self.key, b"model", self.model_hash)
 
     @once
@@ -154,7 +154,7 @@ class Fitted:
 
     @once
     def token(self) -> str:
-        """The name of this state, for plans: whatever is done gives another. Without the key it tells nothing.
+        """The name of this state, which plans carry. Every change gives another; without the key it tells nothing.
 
         Rows have their meaning in one layout, which every fit and every training ends.
         """
@@ -176,8 +176,8 @@ class Fitted:
         return rows[np.argsort(self.records.ids[rows], kind="stable")]
 
 
-def reuse(then: Fitted, now: Fitted, *names: str) -> Fitted:
-    """Return a state, having given it what was computed for another already and is the same here."""
+def reuse(then: ModelState, now: ModelState, *names: str) -> ModelState:
+    """Copy cached values of one state to another state for which they hold as well, and return that state."""
     for name in names:
         if name in now.__dict__:
             then.__dict__[name] = now.__dict__[name]
@@ -194,7 +194,7 @@ CORE_FACTS = ("core",)
 KINDS = ("core", "influential", "free")
 
 
-def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
+def rows_of_kind(fitted: ModelState, kind: str | None) -> Bools:
     """Which rows hold records of a kind; None for all."""
     if kind not in (None, *KINDS):
         raise ValueError(f"records are {', '.join(KINDS)}, not {kind!r:.40}")
@@ -206,7 +206,7 @@ def rows_of_kind(fitted: Fitted, kind: str | None) -> Bools:
     return others & influential if kind == "influential" else others & ~influential
 
 
-def people_by_kind(fitted: Fitted) -> dict[str, int] | None:
+def people_by_kind(fitted: ModelState) -> dict[str, int] | None:
     """How many people there are by the kind of record that is the most work to forget; None without subject ids."""
     if fitted.records.subjects is None:
         return None
@@ -215,6 +215,6 @@ def people_by_kind(fitted: Fitted) -> dict[str, int] | None:
     return {kind: int(people.sum()) for kind, people in zip(KINDS, each, strict=True)}
 
 
-def forgotten_people(fitted: Fitted, subjects: Sequence[int | str]) -> Bools:
+def forgotten_people(fitted: ModelState, subjects: Sequence[int | str]) -> Bools:
     """Which people a request has left no record about. Others may have come since."""
     return np.array([subject_hmac(fitted.key, person) in fitted.people for person in subjects], dtype=bool)

@@ -103,7 +103,7 @@ class HandedReceipt:
 
     @property
     def sha256(self) -> str:
-        """The name that the log and statements about the receipt have for it.
+        """The hash that stands for the receipt in the log.
 
         It is the SHA-256 of the signed statement's bytes, or of the receipt's text where nobody signed it.
         """
@@ -112,7 +112,7 @@ class HandedReceipt:
 
 
 def is_envelope(data: bytes) -> bool:
-    """Whether these bytes are meant to be an envelope, and not a receipt or a report by itself."""
+    """Whether these bytes look like an envelope, and not like a receipt by itself."""
     try:
         return "payloadType" in read_json(data, "the file")
     except (EvidenceError, TypeError):

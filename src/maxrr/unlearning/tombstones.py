@@ -66,7 +66,7 @@ class Tombstone(NamedTuple):
 
 
 def id_hmac(key: bytes, id_: int | str, *, replaced: bool = False) -> bytes:
-    """The HMAC of the id of a forgotten record; or of one that was replaced, whose id stays in use.
+    """Return the HMAC of the id of a forgotten record, or of a replaced record, whose id stays in use.
 
     1 and '1' are one id: a table with a single id that is no number has texts for all.
     """
@@ -77,7 +77,7 @@ def id_hmac(key: bytes, id_: int | str, *, replaced: bool = False) -> bytes:
 def tombstones_of(
     key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8], *, replaced: bool = False
 ) -> list[Tombstone]:  # fmt: skip
-    """The tombstones of records, from their ids and hashes. Of a replaced record only the values go: its id stays."""
+    """Make the tombstones of records. Of a replaced record only the values are forgotten: its id stays in use."""
     return [
         Tombstone(
             id_hmac(key, id_, replaced=replaced),
@@ -144,7 +144,7 @@ class Tombstones(Set[Tombstone]):
         return self._by_id.get(id_hmac, ())
 
     def knows(self, key: bytes, ids: NDArray[Any], *, replaced: bool = False) -> NDArray[np.bool_]:
-        """Which of these ids were forgotten; or which were `replaced`, and had other values before."""
+        """Return which of these ids were forgotten; with `replaced`, which had other values before."""
         return np.array([bool(self.of(id_hmac(key, id_, replaced=replaced))) for id_ in ids.tolist()], dtype=bool)
 
     def knows_values(self, key: bytes, dataset: Dataset) -> NDArray[np.bool_]:
@@ -184,7 +184,7 @@ class OnReceipt(NamedTuple):
 
 
 def on_receipt(key: bytes, receipt: Receipt, ids: Sequence[int | str]) -> OnReceipt:
-    """Which of these ids a receipt names: it has the HMACs of the ids, which only the key can make."""
+    """Find which of these ids a receipt names, by the HMACs that only the key can make."""
     now, earlier = set(receipt.tombstones), set(receipt.earlier_tombstones)
     forgotten, replaced = ([id_hmac(key, id_, replaced=each).hex() for id_ in ids] for each in (False, True))
     before = [bool({one, other} & earlier) for one, other in zip(forgotten, replaced, strict=True)]

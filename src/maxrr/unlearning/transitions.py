@@ -20,15 +20,15 @@ from maxrr.unlearning.actions import Action
 from maxrr.unlearning.commitment import Commitment, TreeRecord
 from maxrr.unlearning.records import HeldRecords, Ints, shuffled
 from maxrr.unlearning.requests import Request
-from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
+from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, ModelState, reuse
 from maxrr.unlearning.tombstones import Tombstone, id_hmac
 
 
 def carry_out(
-    before: Fitted, action: Action, request: Request, tombstones: Sequence[Tombstone], progress: Progress | None,
+    before: ModelState, action: Action, request: Request, tombstones: Sequence[Tombstone], progress: Progress | None,
     engine: EngineLike = None,
-) -> Fitted:  # fmt: skip
-    """The model after an action. What it holds of the records that leave, and become tombstones, is not erased yet.
+) -> ModelState:  # fmt: skip
+    """Return the state after an action. The records that leave are not erased yet.
 
     What it costs to forget records that shape nothing does not grow with the records.
     """
@@ -60,8 +60,8 @@ def carry_out(
     return reuse(then, before, "extractor_hash") if then.extractor is before.extractor else then
 
 
-def commitment_after(now: Fitted, request: Request) -> Commitment:
-    """The commitment without the records that leave, and with those that arrive."""
+def commitment_after(now: ModelState, request: Request) -> Commitment:
+    """Return the commitment without the records that leave, and with those that arrive."""
     records, rows, added = now.records, request.rows, request.added
     whose = None if records.subjects is None else records.subjects[rows]
     leaving = tree_records(now.secret, records.ids[rows], whose, records.hashes[rows])
@@ -78,8 +78,8 @@ def tree_records(
     return [TreeRecord.of(secret, id_, subject, digest.tobytes()) for id_, subject, digest in found]
 
 
-def without_records(now: Fitted, request: Request, tombstones: Sequence[Tombstone]) -> Fitted:
-    """The state without the requested records, which become tombstones. Extractor, heads and commitment stay."""
+def without_records(now: ModelState, request: Request, tombstones: Sequence[Tombstone]) -> ModelState:
+    """Return the state without the requested records, which become tombstones. Extractor, heads and commitment stay."""
     rows, before = request.rows, now.records
     leaving = before.ids[rows]
     replaced = request.added is not None
@@ -98,28 +98,28 @@ def without_records(now: Fitted, request: Request, tombstones: Sequence[Tombston
     return replace(
         then,
         choice=replace(now.choice, ids=np.sort(before.ids[kept])),
-        left=now.left | {id_hmac(now.key, id_, replaced=replaced) for id_ in core.tolist()},
+        in_extractor=now.in_extractor | {id_hmac(now.key, id_, replaced=replaced) for id_ in core.tolist()},
         stale=now.stale | set(before.shards(now.blueprint.sharding, request.core_rows).tolist()),
     )
 
 
-def with_extractor(then: Fitted, progress: Progress | None, engine: EngineLike) -> Fitted:
-    """The state with its extractor trained again on the records that are there; of several those that saw others."""
+def with_extractor(then: ModelState, progress: Progress | None, engine: EngineLike) -> ModelState:
+    """Train the extractor again on the retained core; of several shards only those that saw forgotten records."""
     retained = then.records.retained()
     blueprint = then.blueprint
     core = blueprint.core_ids(retained.ids, retained.subjects, then.choice.ids, then.waiting)
     choice = replace(then.choice, ids=core)
     extractor = blueprint.train_some(retained, choice, then.extractor, then.to_train, progress, engine)
-    extractor, fingerprint = blueprint.kept(extractor, retained.shape, retained.inputs.dtype)
+    extractor, fingerprint = blueprint.rebuilt(extractor, retained.shape, retained.inputs.dtype)
     untrained = then.untrained - then.to_train | blueprint.untrained(retained, choice, then.to_train)
     return replace(
-        then, extractor=extractor, fingerprint=fingerprint, choice=choice, left=frozenset(), stale=frozenset(),
+        then, extractor=extractor, fingerprint=fingerprint, choice=choice, in_extractor=frozenset(), stale=frozenset(),
         untrained=untrained, technique=False, adopted=False,
     )  # fmt: skip
 
 
-def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
-    """The state with the extractor that the caller's function makes of the one that saw the records."""
+def by_technique(now: ModelState, then: ModelState, request: Request) -> ModelState:
+    """Let the caller's function make another extractor from the one that saw the records."""
     assert callable(request.core_policy)
     core, leaving = then.records.retained().select(then.choice.ids), now.records.select(request.core_rows)
     extractor = request.core_policy(copy.deepcopy(now.extractor), core, leaving)
@@ -131,15 +131,15 @@ def by_technique(now: Fitted, then: Fitted, request: Request) -> Fitted:
             "core_policy returned an extractor with other layers: return the one that it was given, with other "
             "weights. Nothing was changed"
         )
-    extractor, fingerprint = now.blueprint.kept(extractor, core.shape, core.inputs.dtype)
+    extractor, fingerprint = now.blueprint.rebuilt(extractor, core.shape, core.inputs.dtype)
     return replace(then, extractor=extractor, fingerprint=fingerprint, technique=True)
 
 
 def features_then(
-    now: Fitted, then: Fitted, trained: Collection[int], retained: Dataset, fresh: NDArray[Any],
+    now: ModelState, then: ModelState, trained: Collection[int], retained: Dataset, fresh: NDArray[Any],
     progress: Progress | None,
 ) -> NDArray[Any]:  # fmt: skip
-    """The features of records, where only the extractors of the shards `trained` are others: the rest is there already.
+    """Return the features of all retained records: computed anew for the shards `trained`, copied for the others.
 
     All are computed anew where they were made on another machine; and those of records that are `fresh`.
     """
@@ -159,8 +159,8 @@ def features_then(
     return features
 
 
-def with_added(then: Fitted, request: Request) -> Fitted:
-    """The state with more records. Those that were added, and that the rule makes core, wait for the next fit."""
+def with_added(then: ModelState, request: Request) -> ModelState:
+    """Return the state with more records. Added records that the rule makes core wait for the next fit."""
     assert request.added is not None
     then = replace(then, records=then.records.with_added(HeldRecords.of(request.added)))
     added = request.added
@@ -168,7 +168,7 @@ def with_added(then: Fitted, request: Request) -> Fitted:
     return replace(then, waiting=np.union1d(then.waiting, waiting)) if len(waiting) else then
 
 
-def without_names(then: Fitted, gone: Ints) -> Fitted:
+def without_names(then: ModelState, gone: Ints) -> ModelState:
     """The state without the names and weights of classes that lost their last record."""
     if not len(gone):
         return then
@@ -179,9 +179,9 @@ def without_names(then: Fitted, gone: Ints) -> Fitted:
 
 
 def with_heads(
-    then: Fitted, progress: Progress | None, now: Fitted, trained: Collection[int], request: Request
-) -> Fitted:  # fmt: skip
-    """Heads fitted from scratch on all records that are there, which then stand in rows without gaps again.
+    then: ModelState, progress: Progress | None, now: ModelState, trained: Collection[int], request: Request
+) -> ModelState:  # fmt: skip
+    """Fit the heads from scratch on all retained records, which get new rows without gaps.
 
     Only the extractors of the shards `trained` are not those of the state before.
     """

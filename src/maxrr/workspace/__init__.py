@@ -19,8 +19,8 @@ if typing.TYPE_CHECKING:  # what is not in `__all__` is for other rooms
     from maxrr.workspace.batches import Batch, Ticket
     from maxrr.workspace.copies import backup as backup
     from maxrr.workspace.exports import Export
+    from maxrr.workspace.older_copies import OlderCopyWarning
     from maxrr.workspace.receipt_log import check_receipt_log
-    from maxrr.workspace.seen import OlderCopyWarning
     from maxrr.workspace.states import Commit as Commit
     from maxrr.workspace.status import Status
     from maxrr.workspace.status import overview as overview
@@ -34,7 +34,7 @@ else:  # status needs files, and no PyTorch
         "exports": ("Export",),
         "receipt_log": ("check_receipt_log",),
         "states": ("Commit",),
-        "seen": ("OlderCopyWarning",),
+        "older_copies": ("OlderCopyWarning",),
         "status": ("Status", "overview"),
         "workspace": ("Trace", "Workspace"),
     })  # fmt: skip

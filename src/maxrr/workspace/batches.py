@@ -17,7 +17,7 @@ from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt
 from maxrr.unlearning.requests import Technique
-from maxrr.unlearning.state import Fitted, forgotten_people
+from maxrr.unlearning.state import ModelState, forgotten_people
 from maxrr.unlearning.statements import MODEL
 from maxrr.unlearning.tombstones import id_hmac, subject_hmac, ticket_hmac
 from maxrr.workspace.keeper import FolderKeeper
@@ -120,19 +120,19 @@ class Batch:
             group = make_group(self._fitted, [each._asked for each in fresh], self._core_policy)
             plans = (member.plan for member in group.members)
             expected = {
-                each: came_to(self._fitted, each._asked, next(plans) if refused is None else refused)
+                each: outcome_of(self._fitted, each._asked, next(plans) if refused is None else refused)
                 for each, refused in zip(fresh, group.refusals, strict=True)
             }
             return group.plan, [expected.get(each, ALREADY_DONE) for each in self._tickets]
 
     def _answer(self, progress: Progress | None) -> None:
-        """Carry out what no receipt answers yet, and tell each request what it came to."""
+        """Carry out the requests that no receipt answers yet, and tell each ticket its outcome."""
         model = self._keeper.model
         with model._lock:
             fresh, former = self._sort()
             answers = model._unlearn_together([each._asked for each in fresh], self._core_policy, progress)
             for each, answer in zip(fresh, answers, strict=True):
-                each._answered, each.outcome = answer, came_to(self._fitted, each._asked, answer)
+                each._answered, each.outcome = answer, outcome_of(self._fitted, each._asked, answer)
             for each, before in former.items():
                 if isinstance(before, Ticket):
                     each._answered, outcome = before._answered, before.outcome
@@ -144,7 +144,9 @@ class Batch:
                     each.answer = self._nothing_here(each)
 
     def _sort(self) -> tuple[list[Ticket], dict[Ticket, Receipt | Ticket]]:
-        """The requests to carry out, and the others, with the receipt or the request before that answers each."""
+        """Divide the tickets into those to carry out, and those that a receipt or an earlier ticket of the batch
+        answers.
+        """
         fitted, fresh, former = self._fitted, list[Ticket](), dict[Ticket, Receipt | Ticket]()
         known: dict[str, list[tuple[set[str], Receipt | Ticket]]] = {}
         if any(each._asked.ticket for each in self._tickets):
@@ -164,7 +166,7 @@ class Batch:
         return fresh, former
 
     def _nothing_here(self, ticket: Ticket) -> bytes:
-        """A statement that the present state has nothing of what was asked for."""
+        """Make the statement that the present state has nothing of what a ticket asks for."""
         fitted, asked, key = self._fitted, ticket._asked, self._keeper.store.signing
         whose = "ids" if asked.subjects is None else "subjects"
         said = {**asked.ticket, whose: named_in(asked).tolist(), "records": fitted.commitment}
@@ -175,12 +177,12 @@ class Batch:
         return statement.to_bytes() if key is None else Envelope.sign(statement, key).to_bytes()
 
     @property
-    def _fitted(self) -> Fitted:
+    def _fitted(self) -> ModelState:
         return self._keeper.model._fitted
 
 
 def as_day(name: str, given: date | str) -> date:
-    """A day of a ticket, which errors call by its name."""
+    """Read a day of a ticket; an error calls the day by its name."""
     try:
         return date.fromisoformat(str(given))
     except ValueError:
@@ -194,20 +196,20 @@ def named_in(asked: NamedRecords) -> NDArray[Any]:
     return check_identifiers(listed(asked.subjects), "subject ids")
 
 
-def hmacs_of(fitted: Fitted, asked: NamedRecords) -> set[str]:
-    """What receipts call the records or people that a request names."""
+def hmacs_of(fitted: ModelState, asked: NamedRecords) -> set[str]:
+    """Return the HMACs by which receipts would name the records or people of a request."""
     if asked.subjects is None:
         return {id_hmac(fitted.key, id_).hex() for id_ in named_in(asked).tolist()}
     return {subject_hmac(fitted.key, person) for person in named_in(asked).tolist()}
 
 
 def hmacs_on(receipt: Receipt) -> set[str]:
-    """The records and people that a receipt says are gone."""
+    """Return the HMACs of the records and people that a receipt says are gone."""
     return {*receipt.tombstones, *receipt.earlier_tombstones, *(receipt.subject_tombstones or ())}
 
 
-def came_to(fitted: Fitted, asked: NamedRecords, answer: Receipt | Plan | Refused) -> str:
-    """What a request comes to, by its answer or the plan of it."""
+def outcome_of(fitted: ModelState, asked: NamedRecords, answer: Receipt | Plan | Refused) -> str:
+    """Name the outcome of a request, from its receipt, its plan or its refusal."""
     if not isinstance(answer, Refused):
         return ALREADY_DONE if answer.requested == answer.already_forgotten else DONE
     if not isinstance(answer, NotHere):

@@ -26,7 +26,7 @@ from maxrr.unlearning import codec
 from maxrr.unlearning.blueprint import Blueprint, extractor_tensors
 from maxrr.unlearning.facts import Durations, Facts, NetworkFacts, Secrets, Words
 from maxrr.unlearning.records import HeldRecords
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, Tombstones
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import EXTRACTOR, HEADS, SECRETS
@@ -42,12 +42,12 @@ CHANGED = {  # of a state, by a request that only erases
     "heads", "codes", "records", "choice", "tombstones", "receipts", "waiting", "people",
     "committed",
 }  # fmt: skip
-ALIKE = [field.name for field in fields(Fitted) if field.name not in CHANGED]
+ALIKE = [field.name for field in fields(ModelState) if field.name not in CHANGED]
 PLAIN = (bool, int, str, bytes, frozenset, tuple, Durations)  # what is compared by its value
 
 
-def layout_of(fitted: Fitted) -> Layout:
-    """The leanest rows that hold everything of the records exactly."""
+def layout_of(fitted: ModelState) -> Layout:
+    """Choose the smallest row that holds every record exactly."""
     records, heads = fitted.records, fitted.heads
     kept = heads._features_of(heads._rows[:1]).dtype
     small = kept.itemsize < 8 or all(is_small(heads._features_of(part)) for part in in_parts(heads._rows))
@@ -58,18 +58,18 @@ def layout_of(fitted: Fitted) -> Layout:
 
 
 def in_parts(rows: Ints) -> list[Ints]:
-    """Rows that are looked at together: not so many that their features fill the memory."""
+    """Split rows into parts whose features fit into memory."""
     return [rows[first : first + TOGETHER] for first in range(0, len(rows), TOGETHER)]
 
 
 def is_small(features: NDArray[Any], kind: str = "<f4") -> bool:
-    """Whether a type, by default float32, holds them exactly."""
+    """Whether features are unchanged in a smaller type, by default float32."""
     with np.errstate(over="ignore"):
         return np.array_equal(features.astype(kind), features)
 
 
-def fits(fitted: Fitted, layout: Layout, first: int) -> bool:
-    """Whether rows of this layout hold everything of the records from some row on exactly."""
+def fits(fitted: ModelState, layout: Layout, first: int) -> bool:
+    """Whether rows of this layout hold all records from row `first` on exactly."""
     later = fitted.heads._rows[fitted.heads._rows >= first]
     ids, subjects = fitted.records.ids, fitted.records.subjects
     return (
@@ -83,8 +83,8 @@ def as_stored(ids: NDArray[Any]) -> str:
     return ids.dtype.newbyteorder("<").str if ids.dtype.kind == "U" else "<i8"
 
 
-def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
-    """The rows of the records, from some row on."""
+def table_of(fitted: ModelState, layout: Layout, first: int = 0) -> Table:
+    """Make the table of the records from row `first` on."""
     records = fitted.records
     table = scratch((len(records.ids) - first,), layout.row)
     held = fitted.heads._rows
@@ -103,20 +103,20 @@ def table_of(fitted: Fitted, layout: Layout, first: int = 0) -> Table:
     return table
 
 
-def heads_bytes(fitted: Fitted, facts: Facts, words: Words) -> bytes:
-    """The heads' weights, the rows that they came from, and all that is said of the model."""
+def heads_bytes(fitted: ModelState, facts: Facts, words: Words) -> bytes:
+    """Make the content of the file of heads: their arrays, and facts and words about the model as metadata."""
     said = {FACTS: json_text(facts), WORDS: json_text(words)}
     return safetensors.numpy.save(codec.arrays_of_heads(fitted), metadata=said)
 
 
-def extractor_bytes(fitted: Fitted) -> bytes:
-    """The extractor's weights, and its features of made-up records."""
+def extractor_bytes(fitted: ModelState) -> bytes:
+    """Make the content of the extractor's file: its weights, and its features of made-up records."""
     probe = torch.tensor(fitted.fingerprint.features)
     return safetensors.torch.save({**extractor_tensors(fitted.extractor), PROBE: probe})
 
 
-def only_erases(before: Fitted, after: Fitted) -> bool:
-    """Whether a state differs from the one before by records that are gone, and what is known of them, alone."""
+def only_erases(before: ModelState, after: ModelState) -> bool:
+    """Whether two states differ by forgotten records alone, so that no file but that of rows has to change."""
     if len(after.records.ids) != len(before.records.ids) or after.records.class_names != before.records.class_names:
         return False
     chosen = [(each.unconditional, each.depended_on, each.details) for each in (before.choice, after.choice)]
@@ -126,8 +126,8 @@ def only_erases(before: Fitted, after: Fitted) -> bool:
     return all(one is other or (isinstance(one, PLAIN) and one == other) for one, other in alike)
 
 
-def load(files: Folder, table: Table, network: Network | None, train: TrainingFunction | None = None) -> Fitted:
-    """The model that the files hold, whose hashes were checked when they were read.
+def load(files: Folder, table: Table, network: Network | None, train: TrainingFunction | None = None) -> ModelState:
+    """Make the model's state from the files that a folder has read and checked.
 
     Without a network it can do all that needs no extractor: plan, and forget what is not to be trained or embedded.
     """
@@ -159,14 +159,16 @@ def load(files: Folder, table: Table, network: Network | None, train: TrainingFu
     held = codec.Held(
         records, features, core, waiting, Tombstones(itertools.starmap(Tombstone, files.tombstones)),
         {person: Forgotten(*then) for person, then in files.people.items()},
-        [each.digest for each in files.answers], files.root.last.commitment,
+        [each.digest for each in files.answers], files.stored.last.commitment,
     )  # fmt: skip
     arrays = safetensors.numpy.load(parts[HEADS])
     return codec.fitted_of(facts, words, secrets, blueprint, extractor, probe, arrays, held)
 
 
 def check_given(blueprint: Blueprint) -> None:
-    """Refuse a network that brings along other weights than the fitted one: they would enter the next training."""
+    """Refuse a network that brings other given weights than the fitted one, because the next training would start from
+    them.
+    """
     named = name_of(blueprint.network)
     if blueprint.frozen or blueprint.start is not None or (named is not None and named.our_own):
         return

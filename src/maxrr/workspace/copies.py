@@ -35,15 +35,15 @@ from maxrr.unlearning.commitment import class_hmac
 from maxrr.unlearning.plans import Plan, make_plan
 from maxrr.unlearning.receipts import Loss
 from maxrr.unlearning.requests import request_to_forget
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import Forgotten, Tombstone, id_hmac
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Answer, Frame, History
 from maxrr.workspace.names import TEMPORARY, UNFINISHED, history_name, make_private, origin_of, part_of
+from maxrr.workspace.older_copies import MOMENT
 from maxrr.workspace.receipt_log import check_receipt_log, checked_receipts, is_of_lost, keys_of
-from maxrr.workspace.seen import MOMENT
 from maxrr.workspace.store import NO_ROWS, NewAnswer, Store
 
 REST_LOST = (
@@ -73,7 +73,7 @@ def backup(folder: str | Path, to: str | Path) -> None:
         raise FolderTaken(f"{place} holds other files: name a folder that is new or empty. Nothing was changed")
     source = Folder(folder, read_only=True)
     source.read_beside_others()
-    found = source.root
+    found = source.stored
     make_private(place)
     mark.touch()
     for path in sorted(place.iterdir()):
@@ -83,10 +83,10 @@ def backup(folder: str | Path, to: str | Path) -> None:
     files = {found.file_of(part): content for part, content in source.parts.items()}
     for name, content in {**files, found.rows.file: source.content}.items():
         write_atomically(place / name, bytes(content), private=True, flush_name=False)
-    logged = source.logged_before
+    logged = source.log_checkpoint
     if found.files.keys and logged is not None and not is_of_lost(found, logged):
         checkpoint = Checkpoint.read(logged, found.origin, keys_of(found))
-        write_log(place / LOG, checkpoint, [each.logged for each in source.answers])
+        write_log(place / LOG, checkpoint, [each.log_entry for each in source.answers])
     flush_folder(place)
     history = source.history.as_backup(datetime.now(UTC).isoformat(timespec="seconds"))
     write_atomically(place / history_name(source.token), history, private=True)  # last: now it is a workspace
@@ -94,15 +94,15 @@ def backup(folder: str | Path, to: str | Path) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Later:
-    """What a newer copy has and this one lacks: receipts, checked, what its history keeps of them, and exports."""
+class NewerReceipts:
+    """The receipts, exports and history that a newer copy has and this copy lacks; the receipts are checked."""
 
     receipts: Sequence[HandedReceipt]
     answers: Sequence[Answer]
     history: History
     exports: Sequence[str]
 
-    def check_classes(self, fitted: Fitted) -> None:
+    def check_classes(self, fitted: ModelState) -> None:
         """Refuse receipts of another workspace, which name classes under another key."""
         own = {class_hmac(fitted.key, name) for name in fitted.records.class_names}
         for handed in self.receipts:
@@ -112,8 +112,8 @@ class Later:
                     "workspace's, or all classes are others since a later fit. Nothing was changed"
                 )
 
-    def ids_here(self, fitted: Fitted) -> NDArray[Any]:
-        """The records here that were forgotten or replaced by these requests."""
+    def ids_here(self, fitted: ModelState) -> NDArray[Any]:
+        """Return the ids of the records in this copy that the newer receipts say were forgotten or replaced."""
         named = {each for handed in self.receipts for each in handed.receipt.tombstones}
         ids = fitted.records.ids[fitted.records.alive]
         gone = [
@@ -123,8 +123,8 @@ class Later:
         found: NDArray[Any] = ids[np.array(gone, dtype=bool)]
         return found
 
-    def adopted(self, fitted: Fitted) -> tuple[Fitted, list[NewAnswer]]:
-        """The state with these receipts as its own, and what they add to the history."""
+    def added_to(self, fitted: ModelState) -> tuple[ModelState, list[NewAnswer]]:
+        """Return the state with the newer receipts, and what they add to the history."""
         tombstones, people, answers = list[Tombstone](), dict[str, Forgotten](), list[NewAnswer]()
         for handed, answer in zip(self.receipts, self.answers, strict=True):
             receipt, known = handed.receipt, {each[0] for each in answer.tombstones}
@@ -146,32 +146,32 @@ class Later:
 
 
 def check_reason(reason: str | None) -> None:
-    """Refuse to declare a copy gone without a reason."""
+    """Refuse an empty reason for declaring a copy gone."""
     if reason is not None and not reason.strip():
         raise WorkspaceError("the reason is empty: say why the other copy is gone. Nothing was changed")
 
 
-def said_so(plan: Plan, later: Later) -> Plan:
-    """Say in the reason of a plan why it is made."""
+def with_reason_to_catch_up(plan: Plan, later: NewerReceipts) -> Plan:
+    """Return the plan with a reason that names the receipts that are caught up with."""
     first, last = (later.receipts[place].receipt.number for place in (0, -1))
     these = f"receipt {first}" if first == last else f"receipts {first} to {last}"
     return replace(plan, reason=f"an older copy was restored, and catches up with {these}: {plan.reason}")
 
 
-def without_original(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Plan]:
+def without_original(store: Store, fitted: ModelState, reason: str) -> tuple[ModelState, Plan]:
     """Return the state that goes on without another copy, and a plan that does nothing, for the receipt that says so.
 
     Where this machine has seen no other state than this one, nothing is declared lost, and the log goes on.
     """
-    if store.is_latest_seen():
+    if store.is_latest_position():
         words = f"a backup takes the place of the original ({reason}): this machine has seen no request after it"
         return fitted, plan_of_nothing(fitted, words)
     return with_loss(store, fitted, reason)
 
 
-def with_loss(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Plan]:
+def with_loss(store: Store, fitted: ModelState, reason: str) -> tuple[ModelState, Plan]:
     """Return the state that names the log of a copy that is gone, and a plan that does nothing, for its receipt."""
-    lost, now = max(store.latest_seen, store.now), datetime.now(UTC).replace(tzinfo=None)
+    lost, now = max(store.latest_position, store.position), datetime.now(UTC).replace(tzinfo=None)
     if lost.last_loss:  # the clock may be wrong, and another log began then
         now = max(now, datetime.strptime(lost.last_loss, MOMENT) + timedelta(microseconds=1))
     seen = max(lost.receipts, fitted.requests)
@@ -181,24 +181,24 @@ def with_loss(store: Store, fitted: Fitted, reason: str) -> tuple[Fitted, Plan]:
     return replace(fitted, losses=(*fitted.losses, loss)), plan_of_nothing(fitted, words)
 
 
-def plan_of_nothing(fitted: Fitted, reason: str) -> Plan:
-    """Plan to leave the model as it is."""
+def plan_of_nothing(fitted: ModelState, reason: str) -> Plan:
+    """Return a plan that leaves the model as it is."""
     plan = make_plan(fitted, request_to_forget(fitted, fitted.records.ids[:0], None, REFUSE))
     return replace(plan, action=Action.nothing, guarantee=Guarantee.untouched, reason=reason)
 
 
-def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whole: bool = True) -> Later:
-    """The receipts of a newer copy, if it is one: of this workspace, with the same receipts before, signed and logged.
+def newer_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whole: bool = True) -> NewerReceipts:
+    """Read and check the receipts that a newer copy of this workspace has beyond those that are here.
 
-    `newer` is its folder, or its history. Where it need not be `whole`, they are taken as far as they can be read, and
-    its log is not asked how many there are.
+    `newer` is the copy's folder, or its history. If the copy need not be `whole`, receipts are read as far as possible,
+    and the copy's log is not asked how many there are.
     """
-    signs = store.root.files.keys
+    signs = store.stored.files.keys
     own_key = [] if store.signing is None else [store.signing.public]
-    trusted = [*keys_of(store.root), *own_key, *keys]
+    trusted = [*keys_of(store.stored), *own_key, *keys]
     history, frames = history_of_copy(store, newer, whole=whole)
     answers = [answer for frame in frames for answer in frame.answered()]
-    exports = [frame.export for frame in frames if frame.export and frame.export not in store.root.exports]
+    exports = [frame.export for frame in frames if frame.export and frame.export not in store.stored.exports]
     own = [store.receipt(number) for number in range(1, store.requests + 1)]
     its = [history.part(*answer.receipt) for answer in answers]
     for number, (mine, other) in enumerate(zip(own, its, strict=False), start=1):
@@ -219,7 +219,7 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whol
         if store.signing is None and any(each.envelope for each in later):
             raise KeyMissing("it signs its receipts: open this copy with the key, as they go on from there")
         if not whole:
-            return Later(later, answers[len(own) :], history, exports)
+            return NewerReceipts(later, answers[len(own) :], history, exports)
         if history.torn:
             raise WrongLog("its end is torn off")
         if newer.is_dir() and (newer / LOG).exists():
@@ -234,11 +234,11 @@ def later_receipts(store: Store, newer: Path, keys: Sequence[PublicKey], *, whol
         if isinstance(error, UntrustedKey):
             hint = " (name the operator's public keys, of which some came later than this copy: keys=…, or --operator)"
         raise WorkspaceError(f"{newer} cannot be caught up with: {error}{hint}. Nothing was changed") from None
-    return Later(later, answers[len(own) :], history, exports)
+    return NewerReceipts(later, answers[len(own) :], history, exports)
 
 
 def history_of_copy(store: Store, newer: Path, *, whole: bool) -> tuple[History, list[Frame]]:
-    """The history of a newer copy, as far as it was written under the key of this workspace."""
+    """Open the history of a newer copy, and read its frames as far as the key of this workspace verifies them."""
     path = newer / history_name(store.token) if newer.is_dir() else newer
     if not path.exists():
         raise WorkspaceError(f"{path} is not there: name a newer copy of this workspace, or its history")

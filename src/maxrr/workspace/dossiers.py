@@ -17,7 +17,7 @@ from maxrr.evidence.dossiers import DOSSIER_TYPE
 from maxrr.evidence.log import LOG
 from maxrr.evidence.sparse_tree import salt_of
 from maxrr.unlearning.records import of_kind
-from maxrr.unlearning.state import Fitted
+from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import damaged
 from maxrr.workspace.receipt_log import keys_of
@@ -28,9 +28,9 @@ OPERATOR = "MAXRR_OPERATOR"  # the environment variable that says who answers, a
 
 
 def dossier_of(
-    store: Store, fitted: Fitted, number: int, subject: Id | None, ids: Sequence[Id] | None
+    store: Store, fitted: ModelState, number: int, subject: Id | None, ids: Sequence[Id] | None
 ) -> dict[str, Any]:  # fmt: skip
-    """The dossier about some records, or about those of a person, that a request forgot or replaced."""
+    """Make the dossier about some records, or about all records of one person, that a request forgot or replaced."""
     handed = HandedReceipt.from_bytes(store.receipt(number))
     if handed.envelope is None:
         raise NotSigned(
@@ -52,7 +52,7 @@ def dossier_of(
         )
     log = log_of(store, number)
     signed_by = handed.envelope.key_id, log.checkpoint.key.id  # after a rotation two
-    keys = [key for key in dict.fromkeys(keys_of(store.root)) if key.id in signed_by]
+    keys = [key for key in dict.fromkeys(keys_of(store.stored)) if key.id in signed_by]
     return {
         "type": DOSSIER_TYPE, "operator": os.environ.get(OPERATOR) or None,
         "envelope": json.loads(store.receipt(number)), "subject": subject,
@@ -67,18 +67,18 @@ def dossier_of(
 
 
 def record_of(secret: bytes, proof: dict[str, Any]) -> dict[str, Any]:
-    """A record as a dossier has it."""
+    """Make a dossier's entry of a record from its sealed proofs."""
     id_: Id = proof["id"]
     named = {"int": id_} if isinstance(id_, int) else {"str": id_}
     return {**proof, "id": named, "salt": salt_of(secret, identifier_bytes(id_)).hex()}
 
 
 def log_of(store: Store, number: int) -> Log:
-    """The log, with this receipt in it."""
+    """Open the log at its newest checkpoint, which must cover this receipt."""
     content = store.checkpoint()
     if content is not None:
         try:
-            checkpoint = Checkpoint.read(content, store.root.origin, keys_of(store.root))
+            checkpoint = Checkpoint.read(content, store.stored.origin, keys_of(store.stored))
         except EvidenceError as error:
             raise damaged(store.folder / LOG, str(error)) from None
         if checkpoint.size >= number:

@@ -11,7 +11,7 @@ NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 
 
 def damaged(path: Path, why: str) -> Damaged:
-    """A file that cannot be relied on. Nothing of the workspace is then used."""
+    """Return the error for a file that cannot be relied on."""
     return Damaged(
         f"{path} is damaged: {why}. Nothing was changed. Fit again into another folder, from the records without those "
         "forgotten here, or restore the whole folder from a copy: it brings back what was forgotten since it was made, "
@@ -20,7 +20,7 @@ def damaged(path: Path, why: str) -> Damaged:
 
 
 def unfamiliar(path: Path, what: str, known: str) -> WorkspaceError:
-    """A workspace that another version of this program wrote. It is whole, and left as it is."""
+    """Return the error for a workspace that another version of this program wrote."""
     return WorkspaceError(
         f"{path} {what}, and this program {known}. Use the maxrr that wrote it, or fit again into another folder, from "
         "the records without those forgotten here. Nothing was changed or deleted"
@@ -28,13 +28,13 @@ def unfamiliar(path: Path, what: str, known: str) -> WorkspaceError:
 
 
 def content_of(path: Path) -> bytes:
-    """The bytes of one of a workspace's files."""
-    with opened(path) as file:
+    """Read one of a workspace's files."""
+    with open_file(path) as file:
         return file.read()
 
 
-def opened(path: Path) -> BinaryIO:
-    """One of a workspace's files, to be read. A link, a folder or a pipe in its place is damage."""
+def open_file(path: Path) -> BinaryIO:
+    """Open one of a workspace's files for reading. A link, a folder or a pipe in its place is damage."""
     try:
         if path.is_symlink():
             raise damaged(path, "it is a link to somewhere else")
@@ -48,6 +48,6 @@ def opened(path: Path) -> BinaryIO:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse what is not a folder in a folder's place: a link leads to what is not ours."""
+    """Refuse a link or a file in the place of a folder."""
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise damaged(path, "it is a link to somewhere else" if path.is_symlink() else "it is not a folder")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Note:
-    """An export as it is kept: `of` is the state that it was made from, under the key."""
+    """The note of an export. `of` names, under the key, the state that was exported."""
 
     id: str
     time: str
@@ -34,7 +34,7 @@ class Note:
 
     @classmethod
     def new(cls, kind: str, path: str, requests: int, of: str) -> Note:
-        """A note of an export that is made now."""
+        """Make the note of an export that begins now."""
         time = datetime.now(UTC).isoformat(timespec="microseconds")
         return cls(secrets.token_hex(16), time, kind, place_of(path), requests, of)
 
@@ -43,12 +43,12 @@ class Note:
 
 
 def sealing_key(key: bytes) -> bytes:
-    """The key of notes, from that of the workspace."""
+    """Derive the key that notes are sealed with."""
     return hmac.digest(key, b"maxrr notes of exports", "sha256")
 
 
-def unsealed(key: bytes, notes: Iterable[str]) -> list[Note]:
-    """Notes as a history has them, read."""
+def unseal_notes(key: bytes, notes: Iterable[str]) -> list[Note]:
+    """Read the sealed notes of a history."""
     return [from_plain(Note, unseal(sealing_key(key), bytes.fromhex(note))) for note in notes]
 
 
@@ -88,18 +88,20 @@ class Export:
 
 
 def state_under(key: bytes, model_hash: str, records: str) -> str:
-    """Name a model and the commitment to its records under the key: nobody without the key can try out others."""
+    """Name a model and its records by an HMAC, so that nobody without the key can try out others."""
     return hmac.digest(key, f"export of {model_hash} on {records}".encode(), "sha256").hex()
 
 
 def place_of(path: str) -> str:
-    """The one name of a place, however it was written. The last part stays: what is exported replaces a link there."""
+    """Return one name for a place, however the path was written. A link at its end is not followed: an export replaces
+    it.
+    """
     folder, name = os.path.split(path)
     return os.path.realpath(path) if name == ".." else os.path.join(os.path.realpath(folder), name)
 
 
-def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:
-    """The exports, by what the workspace holds `now` and what was forgotten since each was made."""
+def describe_exports(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list[Export]:
+    """Describe exports: which are out of date beside the state `now`, and which know records that are gone."""
     last = last_erasure(receipts)
     latest = {(note.kind, os.path.normpath(note.path)): note.id for note in notes}
     return [
@@ -113,7 +115,7 @@ def judged(notes: Sequence[Note], now: str, receipts: Iterable[Receipt]) -> list
 
 
 def last_erasure(receipts: Iterable[Receipt]) -> int:
-    """The number of the last request after which earlier copies know more than the model; 0 if there is none.
+    """Return the number of the last request that made earlier copies know more than the model; 0 if none did.
 
     It forgot or replaced records, or trained an extractor again that had kept some.
     """

@@ -1,4 +1,5 @@
-"""The folder of a workspace: locked, read and checked, and purged of what no longer belongs. No model is made of it.
+"""The folder of a workspace: locked, read and checked, and cleared of what no longer belongs to it. No model is made
+here.
 
 What has the workspace's token in its name and is not named by the history is of an earlier state, or of a commit that
 never came: it is overwritten and deleted. Nothing else is.
@@ -23,12 +24,12 @@ from maxrr.errors import InUse, NotAWorkspace, OlderCopy, OtherWorkspace, Unknow
 from maxrr.files import Lock, flush_folder, overwrite
 from maxrr.plain_text import count
 from maxrr.unlearning.facts import Facts, Words
-from maxrr.workspace import names, seen, states
+from maxrr.workspace import names, older_copies, states
 from maxrr.workspace.errors import NO_FILE, check_folder, content_of, damaged
 from maxrr.workspace.history import Answer, Frame, History, frames_in, is_begun
 from maxrr.workspace.names import HEADS, LEARNED, LOCK, PARTS, RANKING, TEMPORARY, name_of, part_of
-from maxrr.workspace.seen import OlderCopyWarning, Seen
-from maxrr.workspace.states import State
+from maxrr.workspace.older_copies import OlderCopyWarning, Position
+from maxrr.workspace.states import StoredState
 
 if TYPE_CHECKING:
     from maxrr.evidence import SigningKey
@@ -60,7 +61,7 @@ class Folder:
             self.enter(wait)
         self.token = ""
         self.has_state = False  # nothing is committed, or nothing was read yet
-        self.root: State
+        self.stored: StoredState
         self.facts: Facts  # what the files say of the model, once they are read
         self.words: Words
         self.history: History
@@ -71,13 +72,13 @@ class Folder:
         self.people: dict[str, Any] = {}  # of whom no record is left, until a model is made of them
         self.signing: SigningKey | None = None
         self.log: LogWriter | None = None
-        self.logged_before: bytes | None = None  # the log's checkpoint before the receipts were read
-        self.latest_seen = Seen()  # how far the workspace had come once, as far as is known here
+        self.log_checkpoint: bytes | None = None  # the log's checkpoint before the receipts were read
+        self.latest_position = Position()  # how far the workspace had come once, as far as is known here
         self.rows_to_erase: list[int] = []
         self.is_finished = True  # nothing of an earlier state is left
 
     def enter(self, wait: float) -> None:
-        """Keep others from working here."""
+        """Lock the folder against other processes."""
         try:
             self.lock = Lock(self.folder / LOCK, wait=wait)
         except BlockingIOError:
@@ -91,16 +92,16 @@ class Folder:
             raise damaged(self.folder / LOCK, f"it cannot be locked ({error.strerror})") from None
 
     def close(self) -> None:
-        """Let others in."""
+        """Unlock the folder."""
         if self.lock is not None:
             self.lock.release()
 
     # Reading
 
     def open(self) -> None:
-        """Read what was committed last, check every file, and finish what the process that did so may have left.
+        """Read and check what was committed last, and finish what a killed process may have left undone.
 
-        Who only reads finishes it where that can be done at once; until it is, what was forgotten may still be there.
+        A reader finishes it only if the lock is free. Until somebody does, forgotten bytes may still be on the disk.
         """
         if self.read_only:
             self.read_beside_others()
@@ -127,15 +128,15 @@ class Folder:
             time.sleep(PAUSE)
 
     def read(self) -> None:
-        """Read what was committed last, if all of it is as it was written. Changes nothing.
+        """Read what was committed last, and refuse files that are not as they were written. Changes nothing.
 
         The history is read once more after the rows: it says which of them somebody has erased meanwhile. What stands
         at its end and is no frame was never committed if all other files go with what stands before it; where they do
         not, it is damage.
         """
         path, self.token = names.history_of(self.folder)
-        self.latest_seen = seen.latest(self.token)  # first: somebody may go on at any moment
-        self.logged_before = self.checkpoint()  # before the receipts are read: it has no more than these
+        self.latest_position = older_copies.latest(self.token)  # first: somebody may go on at any moment
+        self.log_checkpoint = self.checkpoint()  # before the receipts are read: it has no more than these
         if not is_begun(path):
             raise NotAWorkspace(f"{self.folder} is not a workspace: there is no commit in {path}. Make one with fit")
         key = states.key_in(self.folder, self.token)
@@ -148,7 +149,7 @@ class Folder:
         found = states.read_state(path, self.token, key, frames)
         try:  # who keeps what others may erase in the file needs a copy of it, and not a map
             self.content = found.rows.content(self.folder, may_map=not self.read_only)
-            self.parts = {part: states.checked(self.folder, found.file_of(part), found) for part in PARTS}
+            self.parts = {part: states.verified_content(self.folder, found.file_of(part), found) for part in PARTS}
             if not self.is_locked:
                 found = self.read_rest(found, frames)
             self.rows_to_erase = found.rows.not_erased(self.content)
@@ -161,9 +162,9 @@ class Folder:
             self.people = {person: said for frame in frames for person, said in (frame.people or {}).items()}
             if len(self.answers) != found.last.requests:
                 raise damaged(path, f"it knows {count(len(self.answers), 'request')}, of {found.last.requests}")
-            self.facts, self.words = states.said_in(self.folder / found.file_of(HEADS), self.parts[HEADS])
-            self.root, self.has_state = found, True
-            self.check_log(self.logged_before)
+            self.facts, self.words = states.facts_and_words(self.folder / found.file_of(HEADS), self.parts[HEADS])
+            self.stored, self.has_state = found, True
+            self.check_log(self.log_checkpoint)
         except WorkspaceError as error:
             if history.torn:
                 why = f"its end is missing or was changed, and what that says was carried out ({error})"
@@ -172,8 +173,8 @@ class Folder:
         self.ranking()
         self.log = None
 
-    def read_rest(self, found: State, frames: list[Frame]) -> State:
-        """The state after what was committed while the rows were read."""
+    def read_rest(self, found: StoredState, frames: list[Frame]) -> StoredState:
+        """Return the state with the frames that were committed while the rows were read."""
         more = self.history.read()
         if any(frame.files is not None for frame in more):
             raise WorkspaceError(f"{self.folder} changes while it is read: try again")
@@ -181,7 +182,7 @@ class Folder:
         return states.state_after(found, self.token, self.history.key, more) if more else found
 
     def checkpoint(self) -> bytes | None:
-        """The log's newest checkpoint, of whomever it is; None if there is none."""
+        """Read the log's newest checkpoint, whoever signed it; None if there is no log."""
         from maxrr.evidence.log import CHECKPOINT, LOG
 
         path = self.folder / LOG / CHECKPOINT
@@ -189,25 +190,25 @@ class Folder:
         return content_of(path) if os.path.lexists(path) else None
 
     def check_log(self, before: bytes | None) -> None:
-        """Refuse a log that does not say what the receipts do. It may lack the last ones."""
-        if self.root.files.keys:
+        """Refuse a log that contradicts the receipts. It may lack the last of them."""
+        if self.stored.files.keys:
             from maxrr.workspace import receipt_log
 
-            entries = [each.logged for each in self.answers]
-            receipt_log.check(self.folder, self.root, before, self.checkpoint(), entries)
+            entries = [each.log_entry for each in self.answers]
+            receipt_log.check(self.folder, self.stored, before, self.checkpoint(), entries)
 
     def receipt(self, number: int) -> bytes:
-        """A receipt as it was handed out, from the first."""
+        """Read a receipt as it was handed out; the first has number 1."""
         if not 1 <= number <= self.requests:
             raise UnknownReceipt(f"there is no receipt {number}: the workspace has {count(self.requests, 'receipt')}")
         return self.history.part(*self.answers[number - 1].receipt)
 
     def proofs(self, number: int) -> bytes:
-        """The sealed proofs of a request."""
+        """Read the sealed proofs of a request."""
         return self.history.part(*self.answers[number - 1].proofs)
 
     def ranking(self) -> Path:
-        """Where a fit that starts from the present state keeps the runs of its ranking."""
+        """Return the folder in which a fit from the present state keeps the runs of its ranking."""
         path = self.folder / self.ranking_name
         check_folder(path)
         return path
@@ -224,38 +225,38 @@ class Folder:
     @property
     def state(self) -> int:
         """How many fits and requests there were."""
-        return self.root.last.state if self.has_state else 0
+        return self.stored.last.state if self.has_state else 0
 
     @property
     def requests(self) -> int:
         """How many requests were carried out."""
-        return self.root.last.requests if self.has_state else 0
+        return self.stored.last.requests if self.has_state else 0
 
     # Older copies
 
     @property
-    def now(self) -> Seen:
-        """How far the workspace has come."""
-        last, digest = self.root.last, self.answers[-1].digest if self.answers else ""
-        return Seen(last.last_loss, last.requests, last.state, last=digest)
+    def position(self) -> Position:
+        """How far this copy of the workspace has come."""
+        last, digest = self.stored.last, self.answers[-1].digest if self.answers else ""
+        return Position(last.last_loss, last.requests, last.state, last=digest)
 
-    def keep_seen(self, then: Seen) -> None:
-        """Remember how far the workspace has come, with the root of its log once that has all receipts."""
-        now = self.now
+    def keep_position(self, then: Position) -> None:
+        """Remember how far the workspace has come, with the root of the log where the log is open."""
+        now = self.position
         if self.log is not None:
-            root = self.log.root_with(each.logged for each in self.answers[self.log.checkpoint.size :])
+            root = self.log.root_with(each.log_entry for each in self.answers[self.log.checkpoint.size :])
             now = replace(now, root=root.hex())
-        seen.keep(self.token, now, then)
-        self.latest_seen = max(self.latest_seen, now)
+        older_copies.keep(self.token, now, then)
+        self.latest_position = max(self.latest_position, now)
 
     @property
     def backup(self) -> str:
-        """When this copy was made, where it is a backup that has not caught up yet; empty otherwise."""
+        """When this backup was made; empty where the folder is no backup, or has caught up."""
         first = self.history.first_line
-        return first.made if self.root.last.state <= first.state else ""
+        return first.made if self.stored.last.state <= first.state else ""
 
     def is_later(self) -> bool:
-        """Whether something was written since the present state was read. Another workspace is refused."""
+        """Whether the history has grown since it was read. Refuses a folder that holds another workspace by now."""
         path, found = names.history_of(self.folder)
         if found != self.token:
             raise OtherWorkspace(
@@ -263,58 +264,61 @@ class Folder:
             )
         return path.stat().st_size > self.history.length
 
-    def look_back(self) -> None:
-        """Say if the workspace once was further than this, and remember how far it is; not of a backup.
+    def warn_if_older(self) -> None:
+        """Warn if the workspace was further once, and remember how far it is, unless it is a backup.
 
         How far a backup had come is no sign of how far the workspace has.
         """
-        now, then = self.now, self.latest_seen
-        said = seen.said_older(self.folder, now, then, self.backup)
+        now, then = self.position, self.latest_position
+        said = older_copies.why_older(self.folder, now, then, self.backup)
         if not said and now.last_loss == then.last_loss and now.state < then.state:
             said = f"{self.folder} is an older copy: the workspace was fitted again after it was made. Fit it again"
         if said:
             warnings.warn(said, OlderCopyWarning, stacklevel=3)
         if self.backup:
             return
-        with suppress(WorkspaceError), seen.only_copy_at_work(self.token, wait=0.0) as then:  # or somebody knows more
-            self.keep_seen(then)
+        with (
+            suppress(WorkspaceError),
+            older_copies.only_copy_at_work(self.token, wait=0.0) as then,
+        ):  # or somebody knows more
+            self.keep_position(then)
 
     def check_newest(self) -> None:
         """Refuse an older copy."""
-        if said := self.said_older():
+        if said := self.why_older():
             raise OlderCopy(f"{said}. Nothing was changed")
 
-    def said_older(self, then: Seen | None = None) -> str:
-        """Say what this copy lacks where it is known to be an older one; empty otherwise.
+    def why_older(self, then: Position | None = None) -> str:
+        """Say what this copy lacks, if it is known to be an older one; empty otherwise.
 
         `then` is the latest that was seen, where it was looked up already.
         """
-        then, now = max(self.latest_seen, seen.latest(self.token) if then is None else then), self.now
+        then, now = max(self.latest_position, older_copies.latest(self.token) if then is None else then), self.position
         if not self.read_only:
-            self.latest_seen = then
+            self.latest_position = then
         elif self.is_later():  # who has gone on here has left us behind, no more
             last = frames_in(self.history.path)[-1]
-            now = Seen(last.last_loss, last.requests)
-        return seen.said_older(self.folder, now, then, self.backup)
+            now = Position(last.last_loss, last.requests)
+        return older_copies.why_older(self.folder, now, then, self.backup)
 
-    def is_latest_seen(self) -> bool:
-        """Whether this machine has seen the workspace come just as far as this copy.
+    def is_latest_position(self) -> bool:
+        """Whether this machine has seen the workspace come exactly as far as this copy.
 
         Where receipts are signed, only what was signed here counts: another machine may have gone on.
         """
-        then = seen.latest(self.token)
-        return self.now == replace(then, root="") and bool(then.root or not self.root.files.keys)
+        then = older_copies.latest(self.token)
+        return self.position == replace(then, root="") and bool(then.root or not self.stored.files.keys)
 
     # Clearing up
 
     def claim(self) -> None:
-        """Make a folder a workspace that has no state yet."""
+        """Make the folder a workspace without a state."""
         self.token = names.claim(self.folder)
         self.ranking()
         self.finish()
 
     def recover(self) -> None:
-        """Cut what a failed commit has left of a frame, and go on from what the history says."""
+        """Cut the rest of a failed commit off the history, and read the state that is durable."""
         self.is_finished = False
         if self.has_history and self.history.in_doubt:
             self.history.write_again()
@@ -324,7 +328,7 @@ class Folder:
             self.finish()
 
     def finish(self) -> None:
-        """Do all that the last commit promised, and remove what commits that never came have left."""
+        """Erase and log what the last commit promised, and remove what unfinished commits left."""
         self.is_finished, failed = False, None
         if self.has_history and self.history.in_doubt:
             self.history.write_again()  # before anything is erased because of it
@@ -339,12 +343,12 @@ class Folder:
 
     def erase_rows(self) -> None:
         """Overwrite the rows of forgotten records."""
-        if self.has_state and (self.rows_to_erase or self.root.rows.is_longer(self.folder)):
-            self.root.rows.erase(self.folder, self.rows_to_erase)
+        if self.has_state and (self.rows_to_erase or self.stored.rows.is_longer(self.folder)):
+            self.stored.rows.erase(self.folder, self.rows_to_erase)
             self.rows_to_erase = []
 
     def erase_leftovers(self) -> None:
-        """Overwrite and delete what is not of the present state."""
+        """Overwrite and delete the files of earlier states."""
         leftovers = self.leftovers()
         learned = [path for path in leftovers if part_of(path.name, self.token) in LEARNED | {None}]
         for path in learned:
@@ -356,24 +360,24 @@ class Folder:
             flush_folder(self.folder)
 
     def leftovers(self) -> list[Path]:
-        """What has our names and is not of the present state."""
+        """Return the files and folders of this workspace that do not belong to the present state."""
         kept = {self.ranking_name, names.history_name(self.token)}
         if self.has_state:
-            kept |= {*self.root.files.hashes, self.root.rows.file}
+            kept |= {*self.stored.files.hashes, self.stored.rows.file}
         return [
             path for path in sorted(self.folder.iterdir())
             if path.name not in kept and (part_of(path.name, self.token) or TEMPORARY.fullmatch(path.name))
         ]  # fmt: skip
 
     def has_leftovers(self) -> bool:
-        """Whether something is left of an earlier state, by one who was killed or by one who is at it now."""
+        """Whether files or rows of an earlier state are still there, after a kill or beside a process at work."""
         try:
-            return bool(self.rows_to_erase or self.leftovers() or self.root.rows.is_longer(self.folder))
+            return bool(self.rows_to_erase or self.leftovers() or self.stored.rows.is_longer(self.folder))
         except FileNotFoundError:  # somebody is at it
             return True
 
     def finish_for_others(self) -> None:
-        """Finish what a process that was killed has left, although we only came to read.
+        """Finish what a killed process left undone, although the folder was opened for reading only.
 
         Whoever holds the lock is alive, and finishes it. Who may not write here reads with zeros in place of the rows
         that are to be erased: what was read is as good as what will be left, and a warning says what is pending.
@@ -397,27 +401,27 @@ class Folder:
             self.close()
 
     def append_to_log(self) -> None:
-        """Append the receipts to the log that are not in it, where there is a key.
+        """Append to the log the receipts that it lacks, if there is a key to sign with.
 
         Not in an older copy, nor in a fork: another checkpoint of that size may be signed. So that the next one to come
         can tell, it is noted outside before this one is.
         """
-        if not self.has_state or not self.root.files.keys or self.signing is None:
+        if not self.has_state or not self.stored.files.keys or self.signing is None:
             return
         from maxrr.workspace import receipt_log
 
         log, self.log = self.log, None  # an append that fails leaves it in doubt
-        with seen.only_copy_at_work(self.token) as then:
-            if self.said_older(then):
+        with older_copies.only_copy_at_work(self.token) as then:
+            if self.why_older(then):
                 return
-            self.keep_seen(then)
-            self.log = receipt_log.bring_up_to(self.folder, self.root, self.signing, log, self.answers)
-            self.keep_seen(then)
+            self.keep_position(then)
+            self.log = receipt_log.bring_up_to(self.folder, self.stored, self.signing, log, self.answers)
+            self.keep_position(then)
 
     # What is noted beside the state
 
     def note(self, **said: Any) -> None:
-        """Note an export or an audit. Who only reads takes the lock for that moment."""
+        """Note an export or an audit in the history. A reader takes the lock for that moment."""
         if self.is_locked:
             self.history.note(**said)
         else:
@@ -425,12 +429,12 @@ class Folder:
 
     @property
     def is_locked(self) -> bool:
-        """Whether others are kept out."""
+        """Whether this object holds the lock."""
         return self.lock is not None and self.lock.release.alive
 
 
 def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> None:
-    """Note something in a history, for those who do not work in its folder."""
+    """Note something in a history, for a process that does not hold the folder's lock."""
     try:
         lock = Lock(path.parent / LOCK, wait=max(wait, PATIENCE))
     except BlockingIOError:
@@ -451,7 +455,7 @@ def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> None:
 
 
 def note_audit(path: Path, key: bytes, receipt: str, folder: Folder | None = None) -> int:
-    """Note an audit of the receipt with this hash in a history, and say how many others there are.
+    """Note an audit of a receipt (by its hash) in a history, and return how many others there are.
 
     Where it cannot be noted the finding is not lost: it may be hours of work.
     """
@@ -468,7 +472,7 @@ def note_audit(path: Path, key: bytes, receipt: str, folder: Folder | None = Non
 
 
 def remove(path: Path) -> None:
-    """Delete a file, a link or a folder of ours."""
+    """Delete a file, a link or a folder of the workspace."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

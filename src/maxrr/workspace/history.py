@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from maxrr.files import write_atomically
 from maxrr.files.atomic import writable, write_at
-from maxrr.workspace.errors import content_of, damaged, opened, unfamiliar
+from maxrr.workspace.errors import content_of, damaged, open_file, unfamiliar
 
 NAME = b"maxrr history "
 FIRST_LINE = re.compile(NAME + rb"1 ([0-9a-f]{16})(?: backup ([0-9]{1,18}) ([0-9T:+-]{1,40}))?\n")
@@ -51,7 +51,7 @@ class FirstLine(NamedTuple):
     @classmethod
     def of(cls, path: Path) -> "FirstLine":
         """Read the first line, and refuse a file that is no history, or one of another version."""
-        with opened(path) as file:
+        with open_file(path) as file:
             line = file.readline(LONGEST_LINE)
         if found := FIRST_LINE.fullmatch(line):
             token, state, made = found.groups(b"")
@@ -63,13 +63,13 @@ class FirstLine(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the history keeps of a request that was carried out.
+    """An answered request, as the history keeps it.
 
     Attributes
     ----------
     digest : str
         The SHA-256 of the receipt's text, by which the next receipt names it.
-    logged : bytes
+    log_entry : bytes
         What the log has of it: the SHA-256 of its statement, of the text where it is not signed.
     tombstones : list of tuple of bytes
         The tombstones of the records that it forgot or replaced.
@@ -80,7 +80,7 @@ class Answer(NamedTuple):
     """
 
     digest: str
-    logged: bytes
+    log_entry: bytes
     tombstones: list[tuple[Any, ...]]
     receipt: tuple[int, int]
     proofs: tuple[int, int]
@@ -148,7 +148,7 @@ class Frame:
     start: int = field(default=0, compare=False)
 
     def to_bytes(self) -> bytes:
-        """The payload."""
+        """Make the payload."""
         said = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "start"}
         blobs = [said.pop(name) for name in BLOBS]
         said = {name: value for name, value in said.items() if value}
@@ -157,7 +157,7 @@ class Frame:
 
     @classmethod
     def from_bytes(cls, payload: memoryview, start: int) -> "Frame":
-        """Read a payload. Only its HMAC says that it is ours. Receipts and proofs, which are long, are not copied."""
+        """Read a payload whose HMAC was verified. Receipts and proofs, which are long, are not copied."""
         text = len(payload) - 4 - int.from_bytes(payload[-4:], "little")
         said: dict[str, Any] = json.loads(bytes(payload[text:-4]))
         one, two, three = said.pop("sizes")
@@ -172,14 +172,14 @@ class Frame:
         return list(TOMBSTONE.iter_unpack(self.tombstones))
 
     def answered(self) -> Iterator[Answer]:
-        """What is kept of each request of the frame."""
+        """Return the answered requests of the frame."""
         tombstones, at = self.all_tombstones(), 0 if self.answers else len(self.tombstones) // TOMBSTONE.size
         receipt = self.start + len(self.tombstones)
         proofs = end = receipt + len(self.receipts)
-        for digest, logged, left, receipt_size, proofs_size in self.answers:
+        for digest, log_entry, count, receipt_size, proofs_size in self.answers:
             places = (receipt, receipt + receipt_size), (proofs, proofs + proofs_size)
-            yield Answer(digest, bytes.fromhex(logged), tombstones[at : at + left], *places)
-            at, receipt, proofs = at + left, places[0][1], places[1][1]
+            yield Answer(digest, bytes.fromhex(log_entry), tombstones[at : at + count], *places)
+            at, receipt, proofs = at + count, places[0][1], places[1][1]
         if (at, receipt, proofs) != (len(tombstones), end, end + len(self.proofs)):
             raise ValueError("what it keeps of its requests is not as long as it says")
 
@@ -188,7 +188,7 @@ BLOBS = ("tombstones", "receipts", "proofs")
 
 
 class History:
-    """The history in a file, read as far as it holds, to append to.
+    """A history in a file, to read and to append to.
 
     Parameters
     ----------
@@ -213,11 +213,11 @@ class History:
 
     @staticmethod
     def create(path: Path, token: str) -> None:
-        """Write a history without commits."""
+        """Write a history without frames."""
         write_atomically(path, FirstLine(token).to_bytes(), private=True)
 
     def read(self, *, whole: bool = True) -> list[Frame]:
-        """The frames that came since the last time, as far as they follow each other under the key.
+        """Return the frames that are new since the last call, as far as their HMACs follow each other.
 
         What lies behind them was never finished, or is damaged: that the rest of the workspace tells. Where they need
         not be the `whole` history, no frame behind a damaged one is looked for.
@@ -247,13 +247,15 @@ class History:
         return found
 
     def is_ours(self, content: memoryview, start: int, stop: int) -> bool:
-        """Whether a frame was written under the key, after what stands in front of it."""
+        """Whether a frame has the HMAC that the key and the frame before it give."""
         before = MAC if start > self.begin else self.begin
         mac = hmac.digest(self.key, content[start - before : stop - MAC], "sha256")
         return hmac.compare_digest(mac, content[stop - MAC : stop])
 
     def append(self, frame: Frame) -> Frame:
-        """Commit. If it raises, nothing was committed, or `write_again` has to be called before anything else."""
+        """Append a frame and flush it: the commit. If this raises, nothing was committed, or `write_again` has to be
+        called.
+        """
         if self.in_doubt:
             self.write_again()
         frame = replace(frame, start=self.length + HEAD)
@@ -275,12 +277,12 @@ class History:
         return frame
 
     def note(self, **said: Any) -> None:
-        """Append a frame that changes nothing of the state, and says something more."""
+        """Append a frame that notes something and leaves the state as it is."""
         assert self.last is not None
         self.append(replace(self.last, **said))
 
     def write_again(self) -> None:
-        """Cut what lies behind the last frame, and have the device write that frame once more.
+        """Cut off what lies behind the last frame, and write and flush that frame once more.
 
         A flush that failed is told once, to one process, and what it could not write counts as written afterwards.
         """
@@ -292,7 +294,7 @@ class History:
         self.torn = self.in_doubt = False
 
     def as_backup(self, made: str) -> bytes:
-        """What was read and kept, under a first line that says that it is a backup."""
+        """Return the history that was read, under the first line of a backup."""
         assert self.last is not None
         found = [FirstLine(self.first_line.token, made, self.last.state).to_bytes()]
         for start, stop in frames_from(memoryview(self.content)[: self.length], self.begin):
@@ -301,33 +303,33 @@ class History:
         return b"".join(found)
 
     def part(self, start: int, stop: int) -> bytes:
-        """Some bytes of the file."""
+        """Read some bytes of the history."""
         if self.keep:
             return self.content[start:stop]
-        with opened(self.path) as file:
+        with open_file(self.path) as file:
             file.seek(start)
             return file.read(stop - start)
 
 
 def without_changes(frame: Frame) -> Frame:
-    """A frame as the next one goes on from it: without what it changed."""
+    """Return a frame that carries the counts of this one on, without its changes."""
     same = ("state", "commitment", "requests", "rows", "counts", "logged", "last_loss")
     return Frame(**{name: getattr(frame, name) for name in same})
 
 
 def framed(key: bytes, mac: bytes, payload: bytes) -> bytes:
-    """The bytes of a frame that follows the one with this HMAC."""
+    """Make a frame of a payload, after the frame with this HMAC."""
     content = head_of(len(payload)) + payload
     return content + hmac.digest(key, mac + content, "sha256")
 
 
 def head_of(length: int) -> bytes:
-    """What stands before a payload of this length."""
+    """Make the bytes before a payload of this length."""
     return length.to_bytes(4, "little") + (length ^ 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def frames_from(content: memoryview, at: int) -> Iterator[tuple[int, int]]:
-    """Where each whole frame begins and ends, from some byte on, up to where something else stands."""
+    """Find where each whole frame begins and ends, from byte `at` on; stop at anything else."""
     while len(content) - at >= HEAD + MAC:
         length = int.from_bytes(content[at : at + 4], "little")
         stop = at + HEAD + length + MAC
@@ -338,7 +340,7 @@ def frames_from(content: memoryview, at: int) -> Iterator[tuple[int, int]]:
 
 
 def frames_in(path: Path, content: bytes | None = None) -> list[Frame]:
-    """The frames of a history, for those who do not have the key: nothing is verified."""
+    """Read the frames of a history without the key: nothing is verified."""
     begin, found = len(FirstLine.of(path).to_bytes()), list[Frame]()
     whole = memoryview(content_of(path) if content is None else content)
     for start, stop in frames_from(whole, begin):
@@ -350,5 +352,5 @@ def frames_in(path: Path, content: bytes | None = None) -> list[Frame]:
 
 
 def is_begun(path: Path) -> bool:
-    """Whether something was committed in a history. The first frame comes whole or not at all."""
+    """Whether a history has a frame. The first one is written whole or not at all."""
     return path.stat().st_size > len(FirstLine.of(path).to_bytes())

@@ -12,17 +12,16 @@ from pathlib import Path
 from maxrr.data import Dataset
 from maxrr.errors import KeyMissing, ParametersChanged, ReadOnly, WorkspaceClosed, WorkspaceError
 from maxrr.nets import Recipe
-from maxrr.nets.naming import as_recorded
 from maxrr.nets.public_weights import SEED, as_given
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction
 from maxrr.unlearning import MaxRR
 from maxrr.unlearning.blueprint import Blueprint
-from maxrr.unlearning.codec import network_facts, network_named
+from maxrr.unlearning.codec import network_facts, network_of
 from maxrr.unlearning.facts import Sources
 from maxrr.unlearning.forgetting import NextState
 from maxrr.unlearning.receipts import Receipt
-from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, Fitted, reuse
+from maxrr.unlearning.state import CORE_FACTS, MODEL_FACTS, ModelState, reuse
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.exports import Note, state_under
 from maxrr.workspace.folder import note_audit
@@ -82,7 +81,7 @@ class FolderKeeper:
         self.check_open()
         if newest and self.store.has_state:
             self.store.check_newest()
-        if receipts and self.store.signing is None and self.store.has_state and self.store.root.files.keys:
+        if receipts and self.store.signing is None and self.store.has_state and self.store.stored.files.keys:
             raise KeyMissing(
                 "this workspace signs its receipts: give the key, as signing_key=… to Workspace.open, or in the "
                 "shell in MAXRR_SIGNING_KEY or its usual place. Nothing was changed"
@@ -122,7 +121,7 @@ class FolderKeeper:
 
     @property
     def note_audit(self) -> Callable[[str], int]:
-        """What notes an audit in the history, also when the workspace is closed by then: a finding may take hours."""
+        """A function that notes an audit, even after the workspace was closed: an audit may take hours."""
         here, history = weakref.ref(self), self.store.history
         path, key = history.path, history.key
 
@@ -143,7 +142,7 @@ class FolderKeeper:
             raise WorkspaceClosed(f"{self.store.folder} was opened in another process: open it again")
 
     def check_parameters(self) -> None:
-        """Refuse requests while parameters are others than those of the fit, with which the model goes on."""
+        """Refuse requests while parameters of the model differ from those that it was fitted with."""
         now = vars(self.model)
         other = [name for name, value in self.parameters.items() if now[name] is not value and now[name] != value]
         if other:
@@ -153,7 +152,7 @@ class FolderKeeper:
             )
 
     def note_export(self, kind: str, path: str | Path, model: MaxRR) -> str:
-        """Note that a copy of the model, or of an earlier state of it, is made; returns the id of the export.
+        """Note that a copy of the model, or of an earlier state, is exported; return the id of the export.
 
         Only one at a time writes to the history: a snapshot waits for a process that works in the folder, for ten
         seconds or as long as `Workspace.open` was told.
@@ -168,13 +167,13 @@ class FolderKeeper:
                 note = Note.new(kind, str(Path(path).absolute()), of.requests, now)
             sealed = note.sealed(of.key)
             self.store.note(export=sealed)
-            self.store.root.exports.append(sealed)
+            self.store.stored.exports.append(sealed)
         return note.id
 
     def commit_state(
-        self, after: Fitted, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
+        self, after: ModelState, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
-        """Make a state durable, and only then the present one. Until then others predict with the one before.
+        """Make a state durable, and then the model's present one. Predictions use the state before until then.
 
         `source` says where the records come from that it has learned: all of them by a fit, more by an addition.
         """
@@ -191,7 +190,7 @@ class FolderKeeper:
             kept = reuse(replace(after, records=after.records.without_inputs()), after, *CORE_FACTS, *MODEL_FACTS)
         try:
             self.store.commit(kept, answers, network, sources)
-            self.use(kept)
+            self.set_state(kept)
         except BaseException:
             self.uncertain = True
             with suppress(OSError, WorkspaceError):  # or the next who asks takes what the disk says
@@ -207,28 +206,24 @@ class FolderKeeper:
             raise
 
     def take_committed(self) -> None:
-        """Take the state that the disk says after a commit that failed."""
+        """Read which state is durable after a failed commit, and give it to the model."""
         self.store.recover()
         if self.store.has_state:
             self.load()
         self.uncertain = False
 
     def load(self) -> None:
-        """Take the state that the store has read."""
-        named = network_named(self.store.facts)
-        network = as_recorded(self.network, named)
-        if named is not None and named.our_own and network is None:
-            network = named
-        self.use(self.store.load(network, self.train))
+        """Give the model the state that the store has read."""
+        self.set_state(self.store.load(network_of(self.store.facts, self.network), self.train))
 
-    def use(self, fitted: Fitted) -> None:
-        """Make this the present state: the parameters that it was fitted with, and last, by one assignment, itself."""
+    def set_state(self, fitted: ModelState) -> None:
+        """Give the model a state by one assignment, after the parameters that the state was fitted with."""
         present = vars(self.model).get("_state")
         if present is None or present.blueprint is not fitted.blueprint:
-            self.use_parameters(fitted.blueprint)
+            self.set_parameters(fitted.blueprint)
         self.model._state = fitted
 
-    def use_parameters(self, made: Blueprint) -> None:
+    def set_parameters(self, made: Blueprint) -> None:
         """Give the model the parameters that a state was fitted with."""
         recipe = made.recipe
         plain = isinstance(recipe, Recipe) and recipe == Recipe(recipe.epochs, recipe.batch_size, recipe.lr)
@@ -244,7 +239,7 @@ class FolderKeeper:
         self.model.__dict__.update(vars(parameters))
 
     def close(self) -> None:
-        """Give up the folder, and all that is known of the records."""
+        """Unlock the folder, and drop the model's state."""
         self.store.close()
         self.closed = True
         self.model.__dict__.pop("_state", None)
@@ -254,7 +249,7 @@ INHERITED = weakref.WeakSet[FolderKeeper]()
 
 
 def unlock_after_fork() -> None:
-    """A lock that another thread held at that moment would never be released: that thread is not in the child."""
+    """Give each model in a forked child a new lock: the thread that held the old one is not in the child."""
     for keeper in list(INHERITED):
         if (model := keeper._model()) is not None:
             model._own_lock = threading.RLock()

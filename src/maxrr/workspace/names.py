@@ -26,7 +26,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def name_of(part: str, token: str, which: str | int) -> str:
-    """The name of the file with a part. `which` tells it from earlier ones: a number, or the start of its hash.
+    """Name the file of a part. `which` is the number of the state, or the start of the content's hash.
 
     >>> name_of("rows.bin", "0123456789abcdef", 12), name_of("ranking", "0123456789abcdef", 0)
     ('rows-0123456789abcdef-12.bin', 'ranking-0123456789abcdef-0')
@@ -49,7 +49,7 @@ def origin_of(token: str, last_loss: str = "") -> str:
 
 
 def part_of(name: str, token: str) -> str | None:
-    """The part that a file of this workspace holds, going by its name; None for what is not ours.
+    """Return the part that a file holds by its name; None for a file that is not the workspace's.
 
     >>> part_of("rows-0123456789abcdef-12.bin", "0123456789abcdef"), part_of("rows-12.bin", "0123456789abcdef")
     ('rows.bin', None)
@@ -70,7 +70,7 @@ def part_of(name: str, token: str) -> str | None:
 
 
 def find_history(folder: Path) -> tuple[Path, str] | None:
-    """The history in a folder, and the token of the workspace; None where there is none."""
+    """Find the history in a folder, and the token of the workspace; None where there is no history."""
     found = []
     if folder.is_dir():
         names = ((path, re.fullmatch(r"history-([0-9a-f]{16})\.bin", path.name)) for path in folder.iterdir())
@@ -92,7 +92,7 @@ def history_of(folder: Path) -> tuple[Path, str]:
 
 
 def missing(folder: Path) -> WorkspaceError:
-    """The error for a folder without a history: it was never a workspace, or lost it."""
+    """Return the error for a folder without a history: it never was a workspace, or has lost its history."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if UNFINISHED in names:
         return NotAWorkspace(f"{folder} is a backup that did not come to its end: make it again in the same place")
@@ -105,7 +105,7 @@ def missing(folder: Path) -> WorkspaceError:
 
 
 def check_new(folder: Path) -> str | None:
-    """Refuse a folder that holds anything but an interrupted first fit, of which this is the token."""
+    """Refuse a folder that holds anything but an interrupted first fit; return the token of that fit."""
     found = find_history(folder)
     if found is not None and is_begun(found[0]):
         raise FolderTaken(f"there is a workspace in {folder} already: open it, and fit it again")
@@ -121,21 +121,21 @@ def check_new(folder: Path) -> str | None:
 
 
 def is_ours(path: Path, token: str | None) -> bool:
-    """Whether a first fit that did not come to its end may have left this."""
+    """Whether an interrupted first fit may have left this file."""
     if path.name == LOCK:
         return not path.is_symlink() and path.is_file() and path.stat().st_size == 0
     return bool(TEMPORARY.fullmatch(path.name)) or (token is not None and part_of(path.name, token) is not None)
 
 
 def make_private(folder: Path) -> None:
-    """A folder for us alone: a new one, or one that is taken over, which holds nothing of others."""
+    """Make a folder that only its owner can use, or make one that is there private."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid == os.getuid() and folder.stat().st_mode & OTHERS:
         folder.chmod(0o700)
 
 
 def claim(folder: Path) -> str:
-    """Make a folder ours, or go on in one that is: it has a history without commits then. Returns the token."""
+    """Write a history without frames into a new folder, or go on with one that is there; return the token."""
     token = check_new(folder)
     if token is None:
         token = secrets.token_hex(8)

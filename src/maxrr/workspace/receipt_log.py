@@ -19,46 +19,50 @@ from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace.errors import check_folder, content_of, damaged
 from maxrr.workspace.history import Answer, frames_in
 from maxrr.workspace.names import TEMPORARY, history_of, origin_of
-from maxrr.workspace.states import State
+from maxrr.workspace.states import StoredState
 
 
-def keys_of(root: State) -> list[PublicKey]:
-    """The public keys that a workspace has signed with, from the first."""
-    return [PublicKey(bytes.fromhex(key)) for key in root.files.keys]
+def keys_of(stored: StoredState) -> list[PublicKey]:
+    """Return the public keys that a workspace has signed with, from the first."""
+    return [PublicKey(bytes.fromhex(key)) for key in stored.files.keys]
 
 
-def check(folder: Path, root: State, before: bytes | None, now: bytes | None, entries: Sequence[bytes]) -> None:
-    """Refuse a log that does not say what the receipts do, or whose files are not as they were written.
+def check(folder: Path, stored: StoredState, before: bytes | None, now: bytes | None, entries: Sequence[bytes]) -> None:
+    """Refuse a log that contradicts the receipts, or whose files are damaged.
 
     `before` is its checkpoint as it was before the receipts were read, and `now` as it was afterwards: somebody may
     commit meanwhile.
     """
     path = folder / LOG / CHECKPOINT
-    if before is None or now is None or is_of_lost(root, now):
-        if root.last.logged:
-            raise damaged(path, f"it is missing, and the log had {count(root.last.logged, 'receipt')}")
+    if before is None or now is None or is_of_lost(stored, now):
+        if stored.last.logged:
+            raise damaged(path, f"it is missing, and the log had {count(stored.last.logged, 'receipt')}")
         return
     try:
-        checkpoint, newest = (Checkpoint.read(each, root.origin, keys_of(root)) for each in (before, now))
+        checkpoint, newest = (Checkpoint.read(each, stored.origin, keys_of(stored)) for each in (before, now))
         logged = Log(folder / LOG, checkpoint).entries()
     except EvidenceError as error:
         raise damaged(path, str(error)) from None
-    if newest.size < root.last.logged or checkpoint.size > root.last.requests:
-        said = f"it speaks of {count(newest.size, 'receipt')}, of {root.last.requests} that were committed"
-        raise damaged(path, f"{said}; {root.last.logged} of them were in the log before")
+    if newest.size < stored.last.logged or checkpoint.size > stored.last.requests:
+        said = f"it speaks of {count(newest.size, 'receipt')}, of {stored.last.requests} that were committed"
+        raise damaged(path, f"{said}; {stored.last.logged} of them were in the log before")
     if logged != entries[: checkpoint.size]:
         raise damaged(folder / LOG / ENTRIES, "they are not those of the receipts")
 
 
-def is_of_lost(root: State, checkpoint: bytes) -> bool:
-    """Whether a checkpoint is of the log before the present one, which a lost copy has gone on with."""
-    return bool(root.last.last_loss) and not root.last.logged and not checkpoint.startswith(f"{root.origin}\n".encode())
+def is_of_lost(stored: StoredState, checkpoint: bytes) -> bool:
+    """Whether a checkpoint belongs to the log of a copy that was declared gone."""
+    return (
+        bool(stored.last.last_loss)
+        and not stored.last.logged
+        and not checkpoint.startswith(f"{stored.origin}\n".encode())
+    )
 
 
 def bring_up_to(
-    folder: Path, root: State, key: SigningKey, log: LogWriter | None, answers: Sequence[Answer]
+    folder: Path, stored: StoredState, key: SigningKey, log: LogWriter | None, answers: Sequence[Answer]
 ) -> LogWriter:
-    """Append the receipts that the log lacks, without what a kill has left; to a new log if there is none.
+    """Append the receipts that the log lacks; begin a log if there is none.
 
     The log before the loss of a newer copy is set aside: those who kept its checkpoints may ask for it.
     """
@@ -69,13 +73,13 @@ def bring_up_to(
             for unfinished in (folder / LOG).glob(".maxrr-*.tmp"):
                 if TEMPORARY.fullmatch(unfinished.name):
                     unfinished.unlink()
-            if os.path.lexists(path) and is_of_lost(root, content_of(path)):
-                os.rename(folder / LOG, folder / f"{LOG}-before-{root.last.last_loss}")
+            if os.path.lexists(path) and is_of_lost(stored, content_of(path)):
+                os.rename(folder / LOG, folder / f"{LOG}-before-{stored.last.last_loss}")
             if os.path.lexists(path):
-                log = LogWriter.open(folder / LOG, root.origin, key, retired=keys_of(root))
+                log = LogWriter.open(folder / LOG, stored.origin, key, retired=keys_of(stored))
             else:
-                log = LogWriter.create(folder / LOG, root.origin, key)
-        log.append([each.logged for each in answers[log.checkpoint.size :]])
+                log = LogWriter.create(folder / LOG, stored.origin, key)
+        log.append([each.log_entry for each in answers[log.checkpoint.size :]])
     except EvidenceError as error:
         raise damaged(folder / LOG, str(error)) from None
     return log
@@ -85,7 +89,7 @@ def bring_up_to(
 
 
 class LoggedReceipts(NamedTuple):
-    """What was checked of a workspace's log, all of which holds: its newest checkpoint, and how many are signed."""
+    """The checked log of a workspace: its newest checkpoint, and how many receipts are signed."""
 
     checkpoint: Checkpoint
     signed: int
@@ -148,7 +152,9 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
 def checked_receipts(
     contents: Iterable[bytes], keys: Sequence[PublicKey], before: HandedReceipt | None = None, *, signed: bool = False
 ) -> Iterator[HandedReceipt]:
-    """Read receipts that were handed out, as far as each goes on from the one before, and is signed once one was."""
+    """Read receipts that were handed out, and refuse one that does not follow the one before, or is not signed when it
+    should be.
+    """
     for content in contents:
         last = None if before is None else before.receipt
         number = 1 if last is None else last.number + 1

@@ -40,7 +40,7 @@ IdType = Annotated[str, Constraint("a type of ids", re.compile("<i8|<U[1-9][0-9]
 
 @dataclass(frozen=True)
 class Layout:
-    """What a row is made of: NumPy's names for the types of its parts, and how many features."""
+    """The NumPy types of a row's parts, and the number of features."""
 
     ids: IdType
     subjects: IdType | None
@@ -63,7 +63,7 @@ class Layout:
 
     @property
     def row(self) -> np.dtype[Any]:
-        """A row as NumPy has it: what it is, in the first byte, and its label in the next four, are always there."""
+        """The NumPy type of a row. Its first byte says what the record is, and the next four are its label."""
         import numpy as np
 
         whose = [] if self.subjects is None else [("subject", self.subjects)]
@@ -77,13 +77,13 @@ class Layout:
 
 
 def bytes_of(ids: str) -> int:
-    """Bytes of one id of a type."""
+    """Return how many bytes an id of a type takes."""
     return 8 if ids == "<i8" else 4 * int(ids[2:])
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A table in a file: its name, its layout, how many rows it has, their hashes, and which are to be zero.
+    """The file of rows: its name, layout and length, the hashes of its blocks, and which rows are erased.
 
     Hashes are HMACs under the workspace's `key`: those of blocks with rows that are gone stay in the history. `erased`
     are all rows that were forgotten since the file was written. Whoever opens the file overwrites those that are not
@@ -98,7 +98,7 @@ class Rows:
     erased: set[int] = field(default_factory=set)
 
     def write(self, folder: Path, table: Table) -> None:
-        """Write the file whole. Its name is flushed by whoever commits it."""
+        """Write the whole file. The caller flushes its name."""
 
         def write_blocks(file: BinaryIO) -> None:
             for first in range(0, len(table), BLOCK):
@@ -107,13 +107,13 @@ class Rows:
         write_atomically(folder / self.file, write_blocks, private=True, flush_name=False)
 
     def append(self, folder: Path, table: Table) -> None:
-        """Write the rows of a longer table that are not in the file yet. They count only once a commit says so."""
+        """Write and flush rows that the file lacks. They count only once a commit says so."""
         with writable(folder / self.file) as descriptor:
             write_at(descriptor, self.count * self.layout.size, table[self.count :].tobytes())
             os.fsync(descriptor)
 
     def changed(self, table: Table, erased: Ints) -> dict[str, str]:
-        """The hashes of the blocks in which rows are erased, or new rows of a longer table stand, once that is done."""
+        """Return the new hashes of the blocks in which rows were erased or appended."""
         by_block: dict[int, list[int]] = {}
         for row in erased.tolist():
             by_block.setdefault(row // BLOCK, []).append(row)
@@ -129,7 +129,7 @@ class Rows:
         return hmac.digest(self.key, b"maxrr rows" + block, "sha256").hex()
 
     def change(self, blocks: Mapping[str, str], erased: Iterable[int]) -> None:
-        """Take what a commit says of the rows."""
+        """Take over the erased rows and the new hashes of a commit."""
         self.erased.update(erased)
         for block, digest in blocks.items():
             if int(block) == len(self.blocks):
@@ -138,7 +138,7 @@ class Rows:
                 self.blocks[int(block)] = digest
 
     def erase(self, folder: Path, rows: Iterable[int]) -> None:
-        """Overwrite these rows with zeros, and drop what no commit counted."""
+        """Overwrite rows with zeros, and cut off rows that no commit counted."""
         size = self.layout.size
         with writable(folder / self.file) as descriptor:
             os.ftruncate(descriptor, self.count * size)
@@ -151,13 +151,13 @@ class Rows:
         return os.stat(folder / self.file).st_size > self.count * self.layout.size
 
     def not_erased(self, content: bytearray | mmap.mmap) -> list[int]:
-        """The rows that should be zero and are not, in the content of the file."""
+        """Return the rows that were erased, and are not zero in the content of the file."""
         size = self.layout.size
         nothing = bytes(size)
         return [row for row in sorted(self.erased) if content[row * size : (row + 1) * size] != nothing]
 
     def content(self, folder: Path, *, may_map: bool = True) -> bytearray | mmap.mmap:
-        """The bytes of the table, not checked yet: a copy, or of a large one a private map.
+        """Return the bytes of the rows, not checked yet: a copy, or a private map of a large file.
 
         What others erase in the file is erased in a map, too: who keeps it beside them needs a copy.
         """
@@ -171,13 +171,13 @@ class Rows:
         return bytearray(content[:size])
 
     def kinds_and_people(self, content: bytearray | mmap.mmap) -> Iterator[tuple[int, bytes]]:
-        """What each record is, and the bytes of its subject id, from the content of the file."""
+        """Yield what each record is, and the bytes of its subject id, from the content of the file."""
         whose = self.layout.subject
         for first in range(0, self.count * self.layout.size, self.layout.size):
             yield content[first], bytes(content[first + whose.start : first + whose.stop])
 
     def check(self, folder: Path, content: bytearray | mmap.mmap) -> None:
-        """Overwrite what must be zero in the content of the file, and refuse what was not written."""
+        """Zero the erased rows in the content of the file, and refuse blocks that were not written so."""
         size = self.layout.size
         clear(content, size, self.erased)
         for number, digest in enumerate(self.blocks):

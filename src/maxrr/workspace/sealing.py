@@ -26,13 +26,13 @@ Id = int | str
 
 
 def seal(key: bytes, said: object) -> bytes:
-    """Encrypt what JSON can say under a key of 32 bytes."""
+    """Encrypt a JSON value under a key of 32 bytes."""
     nonce = os.urandom(NONCE)
     return nonce + AESGCM(key).encrypt(nonce, json.dumps(said, separators=(",", ":")).encode(), None)
 
 
 def unseal(key: bytes, content: bytes) -> Any:
-    """Decrypt what was sealed."""
+    """Decrypt a value that `seal` encrypted."""
     try:
         return json.loads(AESGCM(key).decrypt(content[:NONCE], content[NONCE:], None))
     except InvalidTag:
@@ -40,7 +40,7 @@ def unseal(key: bytes, content: bytes) -> Any:
 
 
 def seal_proofs(secret: bytes, number: int, departures: Iterable[Departure]) -> bytes:
-    """The entries for the records that left by one request."""
+    """Make the sealed entries for the records that left by one request."""
     found, records_of = [], dict[str, list[Any]]()
     for each in departures:
         said: dict[str, Any] = {
@@ -57,7 +57,7 @@ def seal_proofs(secret: bytes, number: int, departures: Iterable[Departure]) -> 
 
 
 def sealed_entry(secret: bytes, number: int, kind: bytes, who: Id, said: object) -> bytes:
-    """One entry of proofs."""
+    """Make one entry of proofs."""
     tag, key = tag_and_key(secret, number, kind, who)
     content = seal(key, said)
     return tag + len(content).to_bytes(LENGTH, "little") + content
@@ -71,7 +71,7 @@ def tag_and_key(secret: bytes, number: int, kind: bytes, who: Id) -> tuple[bytes
 
 
 def look_up(secret: bytes, number: int, content: bytes, kind: bytes, who: Id) -> Any:
-    """What the sealed entries of a request say of a record or a person; None if they say nothing."""
+    """Find and decrypt the entry of a record or a person among those of a request; None if there is none."""
     (tag, key), at = tag_and_key(secret, number, kind, who), 0
     while at < len(content):
         start = at + TAG + LENGTH

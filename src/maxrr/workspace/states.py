@@ -43,7 +43,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Files:
-    """The files that a state consists of: what a frame says where more changed than rows.
+    """The files of a state, as a frame names them when more than rows has changed.
 
     `hashes` are those of heads, extractor and secrets, by the name of the file; `keys` the public keys that receipts
     were signed with, from the first; `rows` names the file of rows, and `layout` says what they are made of. `form` is
@@ -58,8 +58,8 @@ class Files:
 
 
 @dataclass(frozen=True)
-class State:
-    """One state of the workspace: the last frame, the files that go with it, and the exports noted by then."""
+class StoredState:
+    """The state that a folder holds: the last frame, the files that go with it, and the exports noted so far."""
 
     token: str
     last: Frame
@@ -73,12 +73,12 @@ class State:
         return origin_of(self.token, self.last.last_loss)
 
     def file_of(self, part: str) -> str:
-        """The name of the file that holds a part."""
+        """Return the name of the file of a part."""
         return file_of(self.files.hashes, part, self.token)
 
 
-def state_after(before: State | None, token: str, key: bytes, frames: Sequence[Frame]) -> State:
-    """The state after some frames. The lists of blocks, erased rows and exports are the same ones, longer."""
+def state_after(before: StoredState | None, token: str, key: bytes, frames: Sequence[Frame]) -> StoredState:
+    """Return the state after some frames. It shares the lists of blocks, erased rows and exports, and adds to them."""
     if before is None:
         files, exports = from_plain(Files, frames[0].files), list[str]()
         rows = Rows(files.rows, files.layout, 0, [], key)
@@ -92,24 +92,24 @@ def state_after(before: State | None, token: str, key: bytes, frames: Sequence[F
         rows.change(frame.blocks or {}, frame.erased)
     exports += [frame.export for frame in frames if frame.export]
     last = without_changes(frames[-1])
-    return State(token, last, files, replace(rows, count=last.rows), exports)
+    return StoredState(token, last, files, replace(rows, count=last.rows), exports)
 
 
-def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> State:
-    """The state after all frames of a history, if a program of ours has written them."""
+def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> StoredState:
+    """Return the state after all frames of a history; refuse frames that this program cannot have written."""
     forms = [frame.files.get("form") for frame in frames if isinstance(frame.files, dict)]
     if forms and forms[-1] != FORM:
         raise unfamiliar(path, f"names heads in canonical form {forms[-1]!r}", f"makes form {FORM}")
     try:
         found = state_after(None, token, key, frames)
-        check(found)
+        check_state(found)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path, f"it does not describe a workspace ({error})") from None
     return found
 
 
-def check(found: State) -> None:
-    """Refuse what no program of ours has written: names of files elsewhere, above all."""
+def check_state(found: StoredState) -> None:
+    """Refuse values that this program never writes, such as names of files elsewhere."""
     rows, last, hashes = found.rows, found.last, found.files.hashes
     from_plain(list[Count], [last.state, last.requests, last.logged, rows.count, *rows.erased])
     from_plain(list[Digest], rows.blocks)
@@ -128,7 +128,7 @@ def check(found: State) -> None:
 
 
 def key_in(folder: Path, token: str) -> bytes:
-    """The key of a workspace. It is the same in every file of secrets that one has."""
+    """Read the key of a workspace from one of its files of secrets, all of which have the same key."""
     paths = [path for path in sorted(folder.iterdir()) if part_of(path.name, token) == SECRETS]
     if not paths:
         raise damaged(folder / name_of(SECRETS, token, "…"), "it is missing")
@@ -141,8 +141,8 @@ def key_in(folder: Path, token: str) -> bytes:
         raise damaged(paths[-1], f"there is no key in it ({error})") from None
 
 
-def checked(folder: Path, name: str, known: State) -> bytes:
-    """The content of a file that the history names, if it is what was written."""
+def verified_content(folder: Path, name: str, known: StoredState) -> bytes:
+    """Read a file that the history names, and refuse content with another hash."""
     content = content_of(folder / name)
     if hashlib.sha256(content).hexdigest() != known.files.hashes[name]:
         raise damaged(folder / name, "its content does not have the hash that the history names")
@@ -150,13 +150,13 @@ def checked(folder: Path, name: str, known: State) -> bytes:
 
 
 def head_of(content: bytes) -> tuple[dict[str, Any], memoryview]:
-    """What stands in front of a file of heads, and its arrays: https://github.com/huggingface/safetensors."""
+    """Split a safetensors file into its JSON header and its arrays: https://github.com/huggingface/safetensors."""
     first = 8 + int.from_bytes(content[:8], "little")
     return json.loads(content[8:first]), memoryview(content)[first:]
 
 
 def influential_rows(path: Path, content: bytes) -> set[int]:
-    """The rows that shape a head, from a file of heads."""
+    """Read the rows that shape a head from a file of heads."""
     try:
         head, arrays = head_of(content)
         parts = [part["data_offsets"] for name, part in head.items() if name.endswith((".on_margin", ".inside"))]
@@ -165,8 +165,8 @@ def influential_rows(path: Path, content: bytes) -> set[int]:
         raise damaged(path, f"it does not say which records shape the heads ({error})") from None
 
 
-def said_in(path: Path, content: bytes) -> tuple[Facts, Words]:
-    """What a file of heads says of the model."""
+def facts_and_words(path: Path, content: bytes) -> tuple[Facts, Words]:
+    """Read what a file of heads says about the model."""
     try:
         head, _ = head_of(content)
         facts, words = (parse_json(head["__metadata__"][name]) for name in (FACTS, WORDS))
@@ -176,7 +176,7 @@ def said_in(path: Path, content: bytes) -> tuple[Facts, Words]:
 
 
 def file_of(files: Iterable[str], part: str, token: str) -> str:
-    """The name of the file that holds a part, of those that a frame names."""
+    """Return the name, among these, of the file of a part."""
     (found,) = (name for name in files if part_of(name, token) == part)
     return found
 
@@ -242,7 +242,7 @@ class Commit:
             return None
         try:
             heads = path.parent / file_of(files[-1]["hashes"], HEADS, token)
-            facts, words = said_in(heads, content_of(heads))
+            facts, words = facts_and_words(heads, content_of(heads))
         except (WorkspaceError, LookupError, TypeError, ValueError) as error:
             if len(frames_in(path)) > len(frames):  # somebody has committed meanwhile, and replaced the file
                 return cls.last(folder)

@@ -13,7 +13,7 @@ from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_o
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import states
 from maxrr.workspace.errors import damaged
-from maxrr.workspace.exports import Export, judged, state_under, unsealed
+from maxrr.workspace.exports import Export, describe_exports, state_under, unseal_notes
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import HEADS, history_of
 from maxrr.workspace.rows import ALIVE, CORE
@@ -94,7 +94,7 @@ class Status(Shown):
 
 
 def by_kind(numbers: Mapping[str, int]) -> str:
-    """How many there are of each kind, after how many there are."""
+    """Write the total and the number of each kind."""
     return f"{sum(numbers.values()):,}: {', '.join(f'{number:,} {kind}' for kind, number in numbers.items())}"
 
 
@@ -142,28 +142,30 @@ def overview(folder: str | Path, *, newest: bool = False) -> Overview:
     files.open()
     if newest:
         files.check_newest()
-    files.look_back()
+    files.warn_if_older()
     return Overview(status_of(files, people_in(files)), handed_in(files))
 
 
 def handed_in(files: Folder) -> tuple[HandedReceipt, ...]:
-    """The receipts of all requests, from the first."""
+    """Read the receipts of all requests, as they were handed out."""
     return tuple(HandedReceipt.from_bytes(files.receipt(number)) for number in range(1, files.requests + 1))
 
 
 def exports_of(files: Folder) -> list[Export]:
-    """The copies of the model that were made for others."""
-    key, root = files.root.rows.key, files.root
-    now = state_under(key, files.facts.model_hash, root.last.commitment)
-    return judged(unsealed(key, root.exports), now, [each.receipt for each in handed_in(files)] if root.exports else ())
+    """Describe the exports that the history notes."""
+    key, stored = files.stored.rows.key, files.stored
+    now = state_under(key, files.facts.model_hash, stored.last.commitment)
+    return describe_exports(
+        unseal_notes(key, stored.exports), now, [each.receipt for each in handed_in(files)] if stored.exports else ()
+    )
 
 
 def people_in(files: Folder) -> dict[str, int] | None:
     """Count the people in the rows that were read, by the kind of record that is the most work to forget."""
-    rows = files.root.rows
+    rows = files.stored.rows
     if rows.layout.subjects is None:
         return None
-    shaping = states.influential_rows(files.folder / files.root.file_of(HEADS), files.parts[HEADS])
+    shaping = states.influential_rows(files.folder / files.stored.file_of(HEADS), files.parts[HEADS])
     core, influential, free = set[bytes](), set[bytes](), set[bytes]()
     for row, (kind, person) in enumerate(rows.kinds_and_people(files.content)):
         if kind & CORE:
@@ -174,16 +176,16 @@ def people_in(files: Folder) -> dict[str, int] | None:
 
 
 def status_of(files: Folder, people: dict[str, int] | None) -> Status:
-    """The status of a workspace whose files were read, with so many people by kind."""
-    facts, words, last = files.facts, files.words, files.root.last
+    """Make the status of a workspace from its files, and from the number of people by kind."""
+    facts, words, last = files.facts, files.words, files.stored.last
     counts = from_plain(Counts, last.counts)
-    conditions, left = facts.conditions(counts.waiting), len(facts.left)
+    conditions, left = facts.conditions(counts.waiting), len(facts.in_extractor)
     heads = [HeadCertificate.of("", head.certificate) for head in facts.heads]
     claim = claim_of(Guarantee.approximate if left or facts.technique else Guarantee.refit, heads, facts.recipe)
     try:
         classes = [words.class_names[number] for number in counts.classes]
     except IndexError:
-        raise damaged(files.folder / files.root.file_of(HEADS), "it does not have all classes") from None
+        raise damaged(files.folder / files.stored.file_of(HEADS), "it does not have all classes") from None
     exactness = depending(conditions) if conditions else f"{depending([])}: {facts.depended_on}"
     told = {
         "workspace": str(files.folder),
@@ -219,7 +221,7 @@ def status_of(files: Folder, people: dict[str, int] | None) -> Status:
 
 
 def held_about_forgotten(counts: Counts) -> str:
-    """What is still known of a forgotten record, and why."""
+    """Say what is still kept about forgotten records, and why."""
     if not counts.forgotten:
         return "nothing was forgotten yet"
     people = plain_text.count(counts.people, "person", "people")

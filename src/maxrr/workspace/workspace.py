@@ -23,12 +23,19 @@ from maxrr.unlearning.forgetting import execute
 from maxrr.unlearning.plans import make_plan
 from maxrr.unlearning.records import of_kind
 from maxrr.unlearning.requests import Technique, check_policy, request_to_forget
-from maxrr.unlearning.state import KINDS, Fitted, forgotten_people, people_by_kind, rows_of_kind
+from maxrr.unlearning.state import KINDS, ModelState, forgotten_people, people_by_kind, rows_of_kind
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.unlearning.tombstones import Layered, on_receipt, subject_hmac, ticket_hmac
 from maxrr.workspace import codec, names
 from maxrr.workspace.batches import Batch
-from maxrr.workspace.copies import backup, check_reason, later_receipts, said_so, with_loss, without_original
+from maxrr.workspace.copies import (
+    backup,
+    check_reason,
+    newer_receipts,
+    with_loss,
+    with_reason_to_catch_up,
+    without_original,
+)
 from maxrr.workspace.dossiers import dossier_of
 from maxrr.workspace.exports import Export
 from maxrr.workspace.keeper import FolderKeeper, Records
@@ -103,7 +110,7 @@ class Workspace:
 
     @classmethod
     def _of(cls, model: MaxRR, keeper: FolderKeeper) -> Self:
-        """A workspace that holds this model."""
+        """Make a workspace that holds this model."""
         found = cls.__new__(cls)
         found._model, found._keeper = model, keeper
         return found
@@ -225,7 +232,7 @@ class Workspace:
             keeper.load()
             if train is not None and not isinstance(live._fitted.blueprint.recipe, OwnTraining):
                 raise WorkspaceError("the workspace was fitted without a training function: open it without train")
-            store.look_back()
+            store.warn_if_older()
         except BaseException:
             keeper.close()
             raise
@@ -259,7 +266,7 @@ class Workspace:
                 store.folder, network=keeper.network, train=keeper.train, read_only=True, wait=store.wait
             )
             keeper.store = newer._store
-            keeper.use(newer.model._fitted)
+            keeper.set_state(newer.model._fitted)
             return True
 
     def close(self) -> None:
@@ -354,25 +361,26 @@ class Workspace:
             fitted, is_lost = model._fitted, False
             check_reason(gone)
             try:
-                later = later_receipts(keeper.store, Path(newer), keys)
+                newer_part = newer_receipts(keeper.store, Path(newer), keys)
             except WorkspaceError:
                 if gone is None:
                     raise
-                later, is_lost = later_receipts(keeper.store, Path(newer), keys, whole=False), True
-            later.check_classes(fitted)
-            for note in later.exports:  # of which some are there where a catching up was refused afterwards
+                newer_part, is_lost = newer_receipts(keeper.store, Path(newer), keys, whole=False), True
+            newer_part.check_classes(fitted)
+            for note in newer_part.exports:  # of which some are there where a catching up was refused afterwards
                 keeper.store.note(export=note)
-                keeper.store.root.exports.append(note)
-            adopted, before = later.adopted(fitted)
-            ids = later.ids_here(fitted)
-            if gone is not None and (is_lost or keeper.store.latest_seen.receipts > adopted.requests):
-                adopted, plan = with_loss(keeper.store, adopted, gone)
+                keeper.store.stored.exports.append(note)
+            merged, before = newer_part.added_to(fitted)
+            ids = newer_part.ids_here(fitted)
+            if gone is not None and (is_lost or keeper.store.latest_position.receipts > merged.requests):
+                merged, plan = with_loss(keeper.store, merged, gone)
             elif not len(ids):
-                keeper.commit_state(adopted, before)
+                keeper.commit_state(merged, before)
                 return None
             if len(ids):
-                plan = said_so(make_plan(adopted, request_to_forget(adopted, ids, None, core_policy)), later)
-            ready = model._with_raw_records(adopted) if plan.action.fits_anew else adopted
+                plan = make_plan(merged, request_to_forget(merged, ids, None, core_policy))
+                plan = with_reason_to_catch_up(plan, newer_part)
+            ready = model._with_raw_records(merged) if plan.action.fits_anew else merged
             return execute(ready, plan, lambda change: keeper.commit(change, before), progress)
 
     def declare_gone(self, reason: str) -> Receipt:
@@ -401,7 +409,7 @@ class Workspace:
         """
         with self.model._changing(newest=False):
             check_reason(reason)
-            if not self._store.said_older():
+            if not self._store.why_older():
                 raise WorkspaceError(f"{self.folder} is not known to be an older copy. Nothing was changed")
             return execute(*without_original(self._store, self.model._fitted, reason), self._keeper.commit)
 
@@ -615,17 +623,17 @@ class Workspace:
 
 
 def new_model(model: MaxRR) -> MaxRR:
-    """A model with the same parameters that refuses what this one has forgotten, and has handed out no receipt."""
+    """Return an unfitted model with the same parameters, which refuses what this one has forgotten."""
     found: MaxRR = clone(model)
     own = vars(model).get("_state")
-    if isinstance(own, Fitted):
+    if isinstance(own, ModelState):
         people = Layered({person: gone._replace(number=0) for person, gone in own.people.items()})
         found._state = replace(own, receipts=(), people=people)
     return found
 
 
-def record_trace(fitted: Fitted, receipts: Iterable[Receipt], id_: int | str) -> Trace:
-    """What is known of a record."""
+def record_trace(fitted: ModelState, receipts: Iterable[Receipt], id_: int | str) -> Trace:
+    """Return what is known of a record."""
     time, named = None, dict[int, str]()
     for receipt in receipts:
         forgotten, replaced, before = (bool(mask[0]) for mask in on_receipt(fitted.key, receipt, [id_]))
@@ -639,8 +647,8 @@ def record_trace(fitted: Fitted, receipts: Iterable[Receipt], id_: int | str) ->
     return Trace(row >= 0, kind, gone, named, time)
 
 
-def person_trace(fitted: Fitted, receipts: Iterable[Receipt], subject: int | str) -> Trace:
-    """What is known of a person."""
+def person_trace(fitted: ModelState, receipts: Iterable[Receipt], subject: int | str) -> Trace:
+    """Return what is known of a person."""
     hmac, records, time, named = subject_hmac(fitted.key, subject), fitted.records, None, dict[int, str]()
     for receipt in receipts:
         if hmac in (receipt.subject_tombstones or ()):
@@ -652,8 +660,8 @@ def person_trace(fitted: Fitted, receipts: Iterable[Receipt], subject: int | str
     return Trace(here, None, bool(forgotten_people(fitted, [subject])[0]), named, time)
 
 
-def ticket_trace(fitted: Fitted, receipts: Iterable[Receipt], ticket: str) -> Trace:
-    """What is known of a ticket."""
+def ticket_trace(fitted: ModelState, receipts: Iterable[Receipt], ticket: str) -> Trace:
+    """Return what is known of a ticket."""
     hmac = ticket_hmac(fitted.key, ticket)
     answers = [receipt for receipt in receipts if receipt.ticket == hmac]
     named = {receipt.number: FORGOTTEN if receipt.tombstones else BEFORE for receipt in answers}

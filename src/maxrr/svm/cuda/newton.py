@@ -45,7 +45,7 @@ class Rows:
 
     @cached_property
     def columns(self) -> Tensor:
-        """The samples the other way round: (runs, blocks, D, BLOCK)."""
+        """The samples transposed, in blocks: (runs, blocks, D, BLOCK)."""
         return self.X.mT.contiguous()
 
     @cached_property
@@ -81,7 +81,7 @@ class Rows:
         return total.view(heads, dimension, dimension)
 
     def curvature_of_bands(self, weights: Tensor) -> Tensor:
-        """Σ weightᵢxᵢxᵢᵀ where products are large: over the rows that have a weight in each head, or enough of them."""
+        """Σ weightᵢxᵢxᵢᵀ for every head where products are large, over rows with a weight or an even part of them."""
         runs, dimension = len(self.X), self.X.shape[3]
         counts = (weights > 0.0).sum(1, keepdim=True)
         most = min(max(int(counts.max()), 1), MOST_BAND_ROWS, max(LARGEST_PRODUCT // dimension, 1))

@@ -102,7 +102,7 @@ def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> 
 
 
 def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, caps: Tensor) -> Guess:
-    """One run's guess, in main memory."""
+    """Copy one run's guess to main memory."""
     between = torch.nonzero((alpha > 0.0) & (alpha < caps))
     return Guess(
         to_numpy(w), to_numpy(b), to_numpy(width),
@@ -111,7 +111,7 @@ def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, caps: Tensor) -
 
 
 def prepare(samples: Samples, features: list[Tensor], classes: list[int]) -> RunSamples:
-    """The samples, and what to subtract and to divide by: nothing that follows depends on the units of X."""
+    """Centre and scale the samples, so that nothing that follows depends on the units of X."""
     origin, length = (torch.stack(parts) for parts in zip(*map(centre_and_length, features), strict=True))
     decay = pad((1.0 / length.square()).expand(-1, origin.shape[1]), (0, 1))
     device = origin.device

@@ -73,7 +73,7 @@ def propose(
 
 
 def finish(samples: Samples, trial: Trial, a: Floats, margins: Floats, b: float) -> Head | None:
-    """The proved head, if these multipliers (in units of C), margins and bias are near enough to it."""
+    """Prove the head from these multipliers (in units of C), margins and bias, if they are near enough to it."""
     near = ((a > 0.0) & (a < samples.bounds)) | (np.abs(margins - 1.0) <= CLOSE * sizes(samples, margins, b))
     candidate = propose(samples, trial, near, margins < 1.0, a, b)
     return None if candidate is None else confirm(samples, trial, candidate)
@@ -82,7 +82,7 @@ def finish(samples: Samples, trial: Trial, a: Floats, margins: Floats, b: float)
 def confirm(
     samples: Samples, trial: Trial, candidate: Candidate, margins: Floats | None = None
 ) -> Head | None:  # fmt: skip
-    """The proved head, if the candidate is right or becomes so in a few tries. Its margins are given if known."""
+    """Prove the head from a candidate that is right, or becomes right in a few tries."""
     y, limit, searched = trial.y, MOST_STRAYED * (samples.X.shape[1] + 1), False
     for _ in range(MOST_TRIES):
         published = candidate.published
@@ -123,7 +123,7 @@ def sizes(samples: Samples, margins: Floats, b: float) -> Floats:
 def decide(
     samples: Samples, problem: Near, search: Search, places: Ints, known: InsideSum
 ) -> tuple[Polished, Enclosure, Published]:
-    """Multipliers, enclosure and published numbers, with as many bits as it takes to decide these."""
+    """Compute multipliers, enclosure and published numbers with as many bits as it takes to decide the bytes."""
     lengths = samples.lengths[places]
     most = search.bits + MOST_BITS
     found: tuple[Polished, Enclosure, Published] | None = None
@@ -240,7 +240,7 @@ def side_bound(samples: Samples, published: Published) -> Floats:
 
 
 def assemble(samples: Samples, trial: Trial, candidate: Candidate, margins: Floats) -> Head:
-    """The head with its certificate."""
+    """Make the head with its certificate."""
     polished, published, places = candidate.polished, candidate.published, candidate.places
     short = polished.shortfall.rounded()
     touching, below = np.abs(short) <= TOUCHING, short > TOUCHING
@@ -276,7 +276,7 @@ def certify(
     samples: Samples, w: Floats, loss: float, gap: float, weight_error: float, bias_error: float,
     *, decided: bool, on_margin: int, inside: int,
 ) -> Certificate:  # fmt: skip
-    """The certificate from what was proved; the loss is that of all samples, in units of C."""
+    """Make the certificate from what was proved; the loss is that of all samples, in units of C."""
     primal = 0.5 * float(w @ w) + samples.penalties.C * loss
     error = (weight_error * samples.longest + bias_error) * UP
     relative = gap / primal if primal > 0.0 else math.inf if gap > 0.0 else 0.0

@@ -117,7 +117,7 @@ class Search:
         self.held_tilt = int(near.tilt.at(bits)[0]) + (int(np.sum(whole * self.signs)) << (bits - coarse))
 
     def widen(self, bits: int) -> None:
-        """Count in finer units from now on."""
+        """Switch to finer units."""
         self.widened = True
         self.a, self.b, self.held_tilt = self.a << bits, self.b << bits, self.held_tilt << bits
         self.bits, self.top = self.bits + bits, self.top << bits
@@ -228,7 +228,7 @@ class Search:
         return w, lacking.times_each(signs)
 
     def step_to(self, target: Integers) -> bool:
-        """Go to the target, or as far as the bounds allow: then one sample leaves the basis."""
+        """Move to the target as far as the bounds allow; at a bound one sample leaves the basis."""
         slack, tops = 1 << GUARD, self.top[self.members]
         if all(-slack <= value <= top + slack for value, top in zip(target, tops, strict=True)):
             self.a[self.members] = integers(min(max(value, 0), top) for value, top in zip(target, tops, strict=True))
@@ -316,7 +316,7 @@ class Search:
                 self.a[place] -= int(self.signs[place]) * off
 
     def finish(self, state: Polished) -> Polished:
-        """The multipliers, if they are admissible."""
+        """Return the multipliers, if they are admissible."""
         if self.imbalance(self.a[self.members]):
             raise UnpolishedError("no multiplier is between its bounds, and they do not balance")
         if not all(0 <= value <= top for value, top in zip(self.a, self.top, strict=True)):

@@ -46,14 +46,14 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Lifted:
-    """A head solved on its band, among all samples: it is the solution if none of them crossed."""
+    """A head that was solved on its band, as a candidate among all samples."""
 
     head: Head
     crossed: Ints
 
 
 def settle(samples: Samples, bands: Sequence[Band | None], engine: Engine) -> list[Head | None]:
-    """Solve every head. None stands for one that its band does not lead to, or that has none."""
+    """Solve every head on its band. A head without a band, or that its band does not settle, is None."""
     found: list[Head | None] = [None] * len(bands)
     active = {number: band for number, band in enumerate(bands) if band is not None}
     for _ in range(MOST_ROUNDS if active else 0):
@@ -178,7 +178,7 @@ def screened(samples: Samples, band: Band, head: Head) -> Lifted | None:
 
 
 def looked_at(samples: Samples, band: Band, head: Head, scores: Floats) -> Lifted:
-    """The head with what the scores of all samples say."""
+    """Complete a head by the scores of all samples."""
     y, inside = samples.signs(head.positive), marked(head.inside, len(samples.codes))
     margins = np.where(samples.alive, y * (scores + head.b), np.inf)
     distance = distances(samples.lengths, head.w, head.b, margins)

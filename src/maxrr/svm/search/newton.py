@@ -127,7 +127,7 @@ class Smoothed:
 
 @dataclass
 class Point:
-    """Where Newton stopped, and what it knew there."""
+    """The point where Newton's method stopped, and what was computed there."""
 
     w: Floats
     b: float

@@ -61,7 +61,7 @@ class MarginSystem:
         return self.count == len(self.places)
 
     def begin(self, places: Ints) -> bool:
-        """Start with these samples; whether they are independent."""
+        """Put these samples into slots; return whether they are independent."""
         self.count = count = len(places)
         if not 0 < count <= len(self.places):
             return False
@@ -83,7 +83,7 @@ class MarginSystem:
         return found
 
     def ask(self, scores: Floats) -> None:
-        """How much the scores of the samples, by slot, are to rise."""
+        """Set how much the scores of the samples, by slot, are to rise."""
         self.right[0] = scores
         self.solution[0], self.solution[1] = self.times(self.right[0]), self.times(self.right[1])
 
@@ -94,7 +94,7 @@ class MarginSystem:
         return found - shift * balance, shift - self.size * tilt
 
     def note(self, factor: float, vector: Floats) -> None:
-        """factor · vectorᵀ vector is added to the inverse."""
+        """Add factor · vectorᵀ vector to the inverse."""
         number = self.updates % TOGETHER
         self.vectors[:, number], self.factors[number] = vector, factor
         self.updates += 1
@@ -144,7 +144,7 @@ class MarginSystem:
 
 
 class Race:
-    """Distances, and how fast they change; infinite ones take no part.
+    """Distances that shrink over time, to find which vanishes first. Infinite distances take no part.
 
     >>> race = Race(np.array([3.0, 1.0, 2.0]))
     >>> race.speed[:] = -1.0, 1.0, -2.0
@@ -156,7 +156,7 @@ class Race:
         self.distance, self.speed = distance, np.zeros_like(distance)
 
     def first(self) -> tuple[float, int]:
-        """How long it takes until a distance vanishes, and which: at once for one below zero; −1 if none does."""
+        """Return how long it takes until a distance vanishes, and which distance; −1 if none does."""
         nearing = (self.speed < 0.0).nonzero()[0]
         if not len(nearing):
             return np.inf, -1
@@ -182,7 +182,7 @@ MOST_LEGS = 8  # from 0 to 1: once more, if samples that were not watched have c
 
 @dataclass(frozen=True)
 class Followed:
-    """Where a path ended, for the samples that it was about."""
+    """The end of a path, for the samples that the path was about."""
 
     w: Floats
     b: float
@@ -217,7 +217,7 @@ class Path:
         self.set_out(first, last, off)
 
     def set_out(self, first: Floats, last: Floats, off: float) -> None:
-        """A leg from 0 to 1, on which all that makes this point a solution fades."""
+        """Begin a leg from 0 to 1, along which the corrections that make the present point a solution fade out."""
         self.time, self.first, self.last, self.rise, self.off = 0.0, first, last, last - first, off
         self.moving = np.flatnonzero(self.rise)
         self.left = -1  # the sample that has just left the margin, and does not come back at once
@@ -225,7 +225,8 @@ class Path:
         self.lift[np.abs(self.lift) <= ROUNDING] = 0.0
 
     def asked_here(self) -> Floats:
-        """Margins that make this point a solution: those on the margin have them, and others are clear of them.
+        """Return margins that make the present point a solution: samples on the margin have them, the others keep off
+        them.
 
         Samples out of place are so by various parts, so that they do not all come to the margin at once.
         """
@@ -233,12 +234,12 @@ class Path:
         return np.where(self.side == MARGIN, self.margins, 1.0 - self.side * clear)
 
     def distances(self) -> Floats:
-        """How far samples are from the margin that is asked for now, below zero on the wrong side of it."""
+        """Return how far samples are from the margin that is asked for now; negative on its wrong side."""
         found: Floats = self.side * (self.margins - 1.0 + (1.0 - self.time) * self.lift)
         return found
 
     def cap(self, place: int) -> float:
-        """The upper bound of a multiplier now."""
+        """Return the present upper bound of a multiplier."""
         return float(self.first[place] + self.time * self.rise[place])
 
     @np.errstate(all="ignore")  # numbers may overflow
@@ -277,7 +278,7 @@ class Path:
         self.alpha[self.on_margin.places[filled]] = self.race.distance[: self.slots][filled]
 
     def look(self, tolerance: float = DRIFTED) -> bool:
-        """Margins of all samples, without what rounding has done to them, and the race from here."""
+        """Compute the margins of all samples anew, without accumulated rounding, and start a race from here."""
         filled = self.on_margin.filled
         members = self.on_margin.places[filled]
         for attempt in range(3):
@@ -302,7 +303,7 @@ class Path:
         return True
 
     def line_up(self, filled: Bools, members: Ints) -> None:
-        """A new race: of the samples on the margin, and of those that are watched.
+        """Start a race of the samples on the margin and those that are watched.
 
         These are the ones nearest to it, those on the move, and of those out of place, which come to the margin when
         what is asked of them has faded, as many as there are slots.
@@ -362,7 +363,7 @@ class Path:
         self.on_margin.ask(self.lift[self.on_margin.places] * self.signs - self.on_margin.X @ self.pull)
 
     def aim(self) -> bool:
-        """The direction from here, and how fast distances change; whether these are numbers."""
+        """Compute the direction from here, and how fast distances change; return whether all numbers are finite."""
         change, shift = self.on_margin.solve(self.tilt)
         w, speed, slots = self.direction[:-2], self.race.speed, self.slots
         np.dot(change, self.on_margin.X, out=w)
@@ -455,7 +456,7 @@ class Path:
         return self.take(place)
 
     def end(self) -> Followed:
-        """What was found, with samples that weigh nothing left out."""
+        """Return what was found, without samples that weigh nothing."""
         on_margin, inside = ((self.side == side) & (self.last > 0.0) for side in (MARGIN, INSIDE))
         multipliers = np.where(on_margin, self.alpha, np.where(inside, self.last, 0.0))
         return Followed(self.w, self.b, on_margin, inside, multipliers)

@@ -93,7 +93,7 @@ def start_heads(samples: Samples, classes: list[int], engine: Engine) -> list[Tr
 
 
 def guess_head(samples: Samples, positive: int, order: Ints) -> tuple[Floats, float, float]:
-    """Weights, bias and a width to go on with."""
+    """Guess weights, bias and a width for one head."""
     w, width = np.zeros(samples.X.shape[1]), first_width(samples)
     if len(order) <= ENOUGH:
         return w, 0.0, width

@@ -114,13 +114,13 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
 
 
 def begin(samples: Samples, trial: Trial) -> Proposal:
-    """The working set, where the trial is."""
+    """Begin a proposal on the working set around the trial."""
     working = choose_working_set(samples, trial)
     return Proposal(trial.w, trial.b, working, trial.alpha[working], trial.width, trial.spread)
 
 
 def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
-    """Newton on ever narrower smoothings of a small working set, until the partition is clear."""
+    """Solve ever narrower smoothings of a small working set by Newton's method, until the partition is clear."""
     X, y, cap = samples.rows(now.working), trial.y[now.working], samples.caps[now.working]
     share, light = shares(samples, now.working), Light.of(X)
     for _ in range(LEVELS_PER_ROUND):
@@ -132,7 +132,7 @@ def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
 
 
 def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) -> bool:
-    """Along a path to a partition of the working set that is clear; whether there is a candidate at its end.
+    """Follow a path to a clear partition of the working set; return whether there is a candidate at its end.
 
     X has the rows of the working set, and after these those of samples that are leaving.
     """

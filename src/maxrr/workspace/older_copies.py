@@ -28,8 +28,8 @@ warnings.simplefilter("always", OlderCopyWarning, append=True)  # on every openi
 
 
 @dataclass(frozen=True, order=True)
-class Seen:
-    """How far a workspace had come; what is later is greater.
+class Position:
+    """How far a copy of a workspace has come. Later positions are greater.
 
     `last_loss` is when the loss of a newer copy was last accepted, if one was; then come the requests carried out and
     the commits. `root` is that of the log with these receipts, where it is known. `last` is the hash of the last
@@ -42,37 +42,37 @@ class Seen:
     root: str = ""
     last: str = ""
 
-    def lacks(self, then: "Seen") -> int:
-        """How many requests a copy that has come so far lacks of what was seen, as far as that can be told."""
+    def lacks(self, then: "Position") -> int:
+        """Return how many requests a copy at this position lacks beside the latest one, as far as that is known."""
         is_older = (self.last_loss, self.receipts) < (then.last_loss, then.receipts)
         return max(1, then.receipts - self.receipts) if is_older or self.is_fork_of(then) else 0
 
-    def is_fork_of(self, then: "Seen") -> bool:
-        """Whether this is a fork: as many receipts as were seen, and another last one."""
+    def is_fork_of(self, then: "Position") -> bool:
+        """Whether a copy here has as many receipts as the latest position, and another last one."""
         as_far = (self.last_loss, self.receipts) == (then.last_loss, then.receipts)
         return as_far and "" not in (self.last, then.last) and self.last != then.last
 
 
 def place() -> Path:
-    """Where programs keep such things."""
+    """Return the folder for the positions of all workspaces."""
     named = os.environ.get("XDG_STATE_HOME", "")
     return Path(named if os.path.isabs(named) else os.path.expanduser("~/.local/state"), "maxrr", "seen")
 
 
-def latest(token: str) -> Seen:
-    """The latest that was seen of a workspace; the beginning if nothing was, or it cannot be told."""
+def latest(token: str) -> Position:
+    """Return the latest position seen of a workspace; the first one if none is known."""
     with suppress(Exception):
-        found = from_plain(Seen, parse_json(read_regular(place() / f"{token}.json", most=1000).decode()))
+        found = from_plain(Position, parse_json(read_regular(place() / f"{token}.json", most=1000).decode()))
         if found.last_loss:
             datetime.strptime(found.last_loss, MOMENT)
         if all(0 <= number < 10**12 for number in (found.state, found.receipts)):
             return found
-    return Seen()
+    return Position()
 
 
 @contextmanager
-def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[Seen]:
-    """Keep out whoever works in another copy of the workspace, where that can be done: one at a time goes on.
+def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[Position]:
+    """Lock out other copies of the workspace on this machine, where that is possible.
 
     Yields the latest that was seen of it.
     """
@@ -88,8 +88,8 @@ def only_copy_at_work(token: str, wait: float = PATIENCE) -> Iterator[Seen]:
         yield latest(token)
 
 
-def keep(token: str, now: Seen, then: Seen) -> None:
-    """Remember that this was seen, if nothing later was, nor a fork. Not flushed: a power cut may cost it.
+def keep(token: str, now: Position, then: Position) -> None:
+    """Remember a position, unless a later one is known or it is of a fork. It is not flushed: a power cut may lose it.
 
     For those inside `only_copy_at_work`, which says what was seen by `then`.
     """
@@ -98,7 +98,7 @@ def keep(token: str, now: Seen, then: Seen) -> None:
             write_atomically(place() / f"{token}.json", json.dumps(vars(now)).encode(), private=True, flush=False)
 
 
-def said_older(folder: Path, now: Seen, then: Seen, backup: str = "") -> str:
+def why_older(folder: Path, now: Position, then: Position, backup: str = "") -> str:
     """Say what an older copy lacks, and what to do about it; empty where it is not known to be one.
 
     One that was made as a backup says itself when.
