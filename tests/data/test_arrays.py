@@ -1,6 +1,7 @@
 """Arrays from files: what NumPy writes is read, objects and damaged files are refused."""
 
 import os
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -37,6 +38,14 @@ def test_what_is_no_array_is_refused(tmp_path, content):
     for read in (read_npy, map_npy, names_in, load_by_rows):
         with pytest.raises(UnreadableFile):
             read(tmp_path / "a.npz")
+
+
+def test_a_member_that_is_no_array_is_refused(tmp_path):
+    """NumPy gives the bytes of such a member, so that commands ended with a traceback."""
+    with ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", b"nonsense")
+    with pytest.raises(UnreadableFile, match="X is no array"):
+        read_npz(tmp_path / "a.npz", ["X"])
 
 
 def test_objects_are_not_read(tmp_path):

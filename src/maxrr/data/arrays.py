@@ -41,7 +41,11 @@ def names_in(path: Path) -> list[str]:
 def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
     """The arrays of these names in an .npz file. Others are not looked at."""
     with _opened(path, ".npz") as archive:
-        return {name: archive[name] for name in archive.files if name in names}
+        found = {name: archive[name] for name in archive.files if name in names}
+        for name, array in found.items():
+            if not isinstance(array, np.ndarray):  # NumPy gives the bytes of a file that is none of its own
+                raise ValueError(f"{name} is no array")
+        return found
 
 
 @contextmanager
