@@ -12,3 +12,8 @@ def test_cores_are_tried_and_one_is_named(shell: Shell) -> None:
 
 def test_shares_are_numbers(shell: Shell) -> None:
     assert shell("advise", "digits", "--shares", "few", code=2).out == ""
+
+
+def test_given_weights_are_those_of_a_network_that_is_named(shell: Shell) -> None:
+    assert shell("advise", "digits", "--start", "given", code=2).error == "usage"
+    assert shell("fit", "digits", "--start", "given:ours", "--out", "ws", code=2).error == "usage"

@@ -174,3 +174,37 @@ def test_what_is_not_known_is_refused(tmp_path, text):
     (tmp_path / "a.csv.toml").write_text(text)
     with pytest.raises(DataError, match=r"a\.csv\.toml"):
         load(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("name", ["Free\ntext", 'a\nlabel = "x" #', "bell\a", "tab\t"])
+def test_columns_of_any_name_are_passed_over_and_the_file_is_read(tmp_path, name):
+    path = written(tmp_path / "a.csv", **{name: [f"text {row} of its own" for row in ROWS], "x": [*ROWS]})
+    prepare(path)
+    assert reading_of(path).drop == (name.strip(),)
+    assert load(path, whole=True)[0].columns == ("x",)
+
+
+def test_numbers_that_few_people_have_are_not_written_down(tmp_path):
+    few = [48_133 + row if row < 18 else None for row in ROWS]  # of 9 people
+    more = [48_133 + row if row < 20 else None for row in ROWS]  # of 10
+    path = written(tmp_path / "a.csv", few=few, more=more)
+    assert "4814" not in prepare(path).read_text().partition("[encoding.more]")[0]
+    rules = reading_of(path).encoding.rules
+    assert rules["few"] == Number(fill=0.0, indicator=True)
+    assert rules["more"] == Number(fill=48_142.0, indicator=True, mean=48_142.0)
+
+
+def test_infinite_numbers_and_ids_that_repeat_are_among_the_problems(tmp_path):
+    odd = ["inf" if row == 3 else row for row in ROWS]
+    lines = [f"{row % 58},{'ab'[row % 2]},{odd[row]},{'?' if row == 9 else row}" for row in ROWS]
+    (tmp_path / "a.csv").write_text("\n".join(["id,label,odd,other", *lines]))
+    with pytest.raises(DataError) as caught:
+        prepare(tmp_path / "a.csv")
+    for words in ("line 60 has '0', line 61 has '1' (2 such", "line 5 has 'inf'", "line 11 has '?'"):
+        assert words in str(caught.value)
+
+
+def test_a_column_of_infinite_numbers_alone_is_one_category(tmp_path):
+    path = written(tmp_path / "a.csv", odd=["inf" for _ in ROWS], x=[*ROWS])
+    prepare(path)
+    assert reading_of(path).encoding.rules["odd"] == Categories(["inf"], other=True, missing=True)

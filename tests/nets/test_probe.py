@@ -182,3 +182,13 @@ def test_of_several_inputs_each_of_integers_is_drawn_widely_in_turn():
 def test_a_buffer_that_comes_with_the_first_record_is_refused_in_a_sentence():
     with pytest.raises(DataError, match=r"state_dict\(\) does not"):
         train(networks.Late, records(), 0, epochs=1, device="cpu")
+
+
+def lazy():
+    return nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.Linear(4, 2))
+
+
+@pytest.mark.parametrize("network", [lazy(), lazy], ids=["module", "function"])
+def test_layers_that_get_weights_at_the_first_call_are_refused(network):
+    with pytest.raises(DataError, match="first call"):
+        check_comes_back(network, SHAPE, KIND)

@@ -88,11 +88,14 @@ def test_every_byte_but_those_of_the_last_layer_is_hashed():
     assert len(hashes | {hash_of_weights(frozen)}) == 2 + len(body_of(public()))
 
 
-def test_weights_that_the_last_layer_shares_are_hashed():
+@pytest.mark.parametrize("first", ["table", "last"])
+def test_weights_that_the_last_layer_shares_are_hashed(first):
     class Tied(nn.Module):
         def __init__(self):
             super().__init__()
-            self.table, self.last = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+            layers = {"table": nn.Embedding(5, 4), "last": nn.Linear(4, 5, bias=False)}
+            for name in sorted(layers, key=lambda name: name != first):
+                setattr(self, name, layers[name])
             self.last.weight = self.table.weight
 
     one, other = Tied(), Tied()

@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.fit import network_for, recipe_of
+from maxrr.cli.fit import check_given, network_for, recipe_of
 from maxrr.cli.options import NETWORK, Device, Json
 from maxrr.cli.run import USAGE, Stop
 from maxrr.cli.workspaces import importing_from_here
@@ -47,6 +47,7 @@ def advise(
         sizes = [float(share) for share in shares.split(",")]
     except ValueError:
         raise Stop(USAGE, f"--shares are numbers from 0 to 1, separated by commas, not {shares!r}") from None
+    check_given(start, network)
     with show.progress(), importing_from_here(network, None):
         training, _ = load(source, progress=show.report)
         model = MaxRR(

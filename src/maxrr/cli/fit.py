@@ -115,6 +115,7 @@ def fit(
     outputs.check_apart(out)
     core_of(core or HASHED, None, shards)  # says what is wrong with the options before the work
     way = recipe_of(recipe, epochs)
+    check_given(start, network)
     if train is not None and (recipe is not None or epochs is not None):
         raise Stop(USAGE, f"--train ({TRAIN}) says how the extractor is trained: leave out --recipe and --epochs")
     weights = class_weights(class_weight or [])
@@ -220,6 +221,12 @@ def what_is_learned(core: str, network: str | None) -> str:
         return f"No training but that of the heads: {network} gives the features, as it is (--core frozen)."
     what = "your network" if network is not None else "a network of ours, because the records are no embeddings"
     return f"The heads take the features of {what}; it is trained on the core (--core {core})."
+
+
+def check_given(start: str, network: str | None) -> None:
+    """Refuse a start from given weights where nothing gives any: those that we draw are not to be had again."""
+    if start != "seed" and network is None:
+        raise Stop(USAGE, f"--start {start} is for a network that comes with weights: name it with --network")
 
 
 def recipe_of(file: Path | None, epochs: int | None) -> Recipe:

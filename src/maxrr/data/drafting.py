@@ -22,7 +22,7 @@ import numpy as np
 from maxrr.data.checks import as_array, is_missing, named
 from maxrr.data.doubts import ID
 from maxrr.data.encoding import Categories, Encoding, Number, category_of, list_of
-from maxrr.data.labels import IdsFrom, Misfit
+from maxrr.data.labels import Cells, IdsFrom, Misfit
 from maxrr.data.reading import Reading, beside
 from maxrr.data.sources import read
 from maxrr.data.tables import SUFFIXES, Columns, columns_in_csv, columns_of_frame, frame_in
@@ -55,7 +55,7 @@ class Draft:
     def drop(self, column: str, why: str) -> None:
         """Pass a column over."""
         self.reading = replace(self.reading, drop=(*self.reading.drop, column))
-        self.notes["drop"] = "; ".join(filter(None, [self.notes.get("drop"), f"{column}: {why}"]))
+        self.notes["drop"] = "; ".join(filter(None, [self.notes.get("drop"), f"{column!r}: {why}"]))
 
     @cached_property
     def persons(self) -> np.ndarray:
@@ -173,6 +173,10 @@ def drafted(found: Columns, reading: Reading) -> Draft:
             gaps = [row for row, cell in enumerate(cells) if is_gap(cell)]
             if gaps:
                 draft.problems.append(f"column {name!r} has no value for {len(gaps):,} records: {found.where(gaps[0])}")
+            again = repeated(cells) if name == draft.reading.id else []
+            if again:
+                some = ", ".join(f"{found.where(row)} has {str(cells[row])!r:.40}" for row in again[:NAMED])
+                draft.problems.append(f"column {name!r} has ids again: {some} ({len(again):,} such values)")
     for name in found.header:
         if name not in (*draft.reading.others, *draft.reading.drop):
             draft_input(draft, name)
@@ -183,6 +187,12 @@ def is_id(found: Columns, name: str) -> bool:
     """Whether a column has the name of an id, and another value for each record."""
     cells = [str(cell) for cell in found.cells(name)]
     return bool(ID.fullmatch(name.strip())) and "" not in cells and len(set(cells)) == len(cells)
+
+
+def repeated(cells: Cells) -> list[int]:
+    """Find the rows of ids that stand in a row before."""
+    first = dict[str, int]()
+    return [row for row, cell in enumerate(map(str, cells)) if cell and first.setdefault(cell, row) != row]
 
 
 def is_gap(cell: Any) -> bool:
@@ -209,7 +219,7 @@ def draft_numbers(draft: Draft, name: str, cells: list[Any]) -> bool:
     there = [cell for cell in cells if cell is not None]
     for way in WAYS:
         with suppress(Misfit):
-            rule = with_gaps(draft, with_scale(way, there), cells)
+            rule = with_gaps(draft, with_scale(draft, way, cells), cells)
             if rule != Number():
                 draft.rules[name] = rule
             return True
@@ -229,8 +239,8 @@ def misfits(way: Number, cells: list[Any]) -> list[int]:
     wrong = list[int]()
     for row, cell in enumerate(cells):
         with suppress(Misfit):
-            replace(way, fill=0.0).encode([cell])
-            continue
+            if np.isfinite(replace(way, fill=0.0).encode([cell])).all():
+                continue
         wrong.append(row)
     return wrong
 
@@ -241,13 +251,19 @@ def with_gaps(draft: Draft, rule: Number, cells: list[Any]) -> Number:
     return replace(rule, fill=rule.mean, indicator=draft.people(missing) >= RARE) if missing else rule
 
 
-def with_scale(rule: Number, cells: list[Any]) -> Number:
+def with_scale(draft: Draft, rule: Number, cells: list[Any]) -> Number:
     """Divide large or small numbers by a power of ten, and subtract what they have in common if that is much more.
 
-    Both follow from where nine tenths of the numbers lie: not from those of a few people at either end.
+    Both follow from where nine tenths of the numbers lie: not from those of a few people at either end. Where only a
+    few people have a number at all, neither is drafted.
     """
-    numbers = rule.encode(cells)
-    lowest, highest = np.quantile(numbers[np.isfinite(numbers)], (0.05, 0.95)).tolist()
+    there = [row for row, cell in enumerate(cells) if cell is not None]
+    numbers = rule.encode([cells[row] for row in there])
+    if not (finite := np.isfinite(numbers)).all():
+        raise Misfit(there[int(finite.argmin())], "the number is infinite")
+    if draft.people(there) < RARE:
+        return rule
+    lowest, highest = np.quantile(numbers, (0.05, 0.95)).tolist()
     middle, half = (lowest + highest) / 2, (highest - lowest) / 2
     if half > 0.0 and abs(middle) > 10.0 * half:
         width = power_of_ten(half)

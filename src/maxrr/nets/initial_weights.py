@@ -53,6 +53,12 @@ def tensors(network: nn.Module) -> dict[str, Tensor]:
     return {**dict(network.named_parameters()), **dict(network.named_buffers())}
 
 
+def under_every_name(network: nn.Module) -> dict[str, Tensor]:
+    """All weights and buffers, those that several layers share under each of their names."""
+    weights = dict(network.named_parameters(remove_duplicate=False))
+    return {**weights, **dict(network.named_buffers(remove_duplicate=False))}
+
+
 def says_something(value: Tensor, other: Tensor) -> bool:
     """Whether two tensors share values other than zeros or ones."""
     if value.shape != other.shape:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from maxrr.data.fields import fields_of, packed
 from maxrr.errors import DataError
@@ -138,6 +139,12 @@ def check_comes_back(network: Network, shape: Shape, dtype: Kind) -> None:
         one, other = copy.deepcopy(network), with_other_attributes(network)
     else:
         one, other = (made_by(network, seed) for seed in (0, 1))
+    if any(is_lazy(weights) for weights in one.parameters()):
+        raise DataError(
+            "the network has layers without weights, which get some at the first call: let the function that makes it "
+            "call it once, on records of zeros"
+        )
+    if not isinstance(network, nn.Module):
         if types_and_shapes(one.state_dict()) != types_and_shapes(other.state_dict()):
             raise hidden_state_error(one)
         other.load_state_dict(one.state_dict())

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from maxrr.errors import DataError, OtherWeights
-from maxrr.nets.initial_weights import tensors
+from maxrr.nets.initial_weights import under_every_name
 from maxrr.nets.inputs import as_array
 from maxrr.nets.networks import Layers, last_linear, names_of, replace_layer
 from maxrr.nets.seeding import WEIGHTS, Network, drawing, network_from
@@ -71,11 +71,11 @@ def made_with(network: Network, seed: int) -> nn.Module:
 def hash_of_weights(network: nn.Module, *, whole: bool = False) -> str:
     """Hash the names, types, shapes and bytes of all weights and buffers, and whether they are trained, by name.
 
-    The last linear layer is left out, unless the network is used as a `whole`.
+    The last linear layer is left out, unless the network is used as a `whole`. What it shares with others is theirs.
     """
     found = hashlib.sha256()
     apart = set() if whole else names_of(network, last_linear(network))
-    for name, value in sorted(tensors(network).items()):
+    for name, value in sorted(under_every_name(network).items()):
         if name.rpartition(".")[0] not in apart:
             kind = "trained" if value.requires_grad else "kept"
             found.update(f"{name} {value.dtype} {list(value.shape)} {kind}\n".encode())
