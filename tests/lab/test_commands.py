@@ -26,7 +26,13 @@ from tests.lab.samples import results as papers_size
 NOT_NEEDED = ("matplotlib", "PIL", "safetensors", "onnxruntime", "pandas")
 WITH_LITTLE = f"""
 import sys
-sys.modules.update(dict.fromkeys({NOT_NEEDED}))  # None there: not to be imported
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {NOT_NEEDED}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
 from lab.__main__ import app
 app()
 """

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import random
 
 import numpy as np
 import pytest
@@ -229,6 +230,29 @@ def test_dropout_draws_from_the_seed_and_leaves_pytorchs_numbers_alone():
     before = torch.get_rng_state()
     assert same_run(train(network, table(), 0, epochs=2), one)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+class Drawing(MLP):
+    """Its hidden numbers are halved now and then, as a source of random numbers of this process says."""
+
+    def __init__(self, draw, first=0):
+        super().__init__(6, 3)
+        self.draw, self.left = draw, first
+
+    def forward(self, records):
+        self.left -= self.training
+        return super().forward(records) * (0.5 if self.training and self.left < 0 and self.draw() < 0.5 else 1.0)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [Drawing(random.random), Drawing(np.random.rand), Drawing(lambda: torch.rand(1).item(), first=3)],
+    ids=["Python", "NumPy", "after some steps"],
+)
+def test_whatever_draws_gives_the_bytes_of_the_seed(network):
+    one, again = (train(network, table(), 0, epochs=4, batch_size=8) for _ in range(2))
+    assert same_run(one, again)
+    assert bytes_of(one.network) != bytes_of(train(MLP(6, 3), table(), 0, epochs=4, batch_size=8).network)
 
 
 def test_fewer_records_than_a_batch_and_a_single_one():

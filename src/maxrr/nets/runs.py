@@ -27,7 +27,7 @@ from maxrr.nets.networks import last_linear
 from maxrr.nets.probe import with_weights_of
 from maxrr.nets.recipe import Environment, Recipe, Run, Variations, batch_sizes, check_images, optimiser_of, rate_at
 from maxrr.nets.recorded import Step, recorded
-from maxrr.nets.seeding import DRAWS, Network, begin, drawing, is_frozen, pinned, repeatable, shuffle
+from maxrr.nets.seeding import Network, all_drawing, begin, is_frozen, pinned, repeatable, shuffle
 from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, InProcess, Threads
@@ -115,10 +115,10 @@ def run_side_by_side(
 ) -> Generator[Run]:  # fmt: skip
     """Yield the runs in the order of the seeds, `workers` at a time. Closing the generator stops all of them.
 
-    Networks that draw random numbers take them from a source that this whole process shares: they are trained in the
-    caller's thread, while it waits.
+    Networks that draw random numbers take them from sources that this whole process shares: they are trained in the
+    caller's thread, while it waits. So is one alone, which may begin to draw later than in its first step.
     """
-    stop, recipe = threading.Event(), task.recipe
+    stop, recipe, alone = threading.Event(), task.recipe, draws or len(seeds) == 1
     assert isinstance(recipe, Recipe)
 
     def run(started: tuple[int, nn.Module]) -> Run:
@@ -126,14 +126,14 @@ def run_side_by_side(
         torch.set_num_threads(task.threads)  # PyTorch keeps the number for every thread
         rows = None if task.rows is None else task.rows[seed]
         settings = repeatable() if task.device.type == "cuda" else nullcontext()
-        with settings, drawing(seed, DRAWS) if draws else nullcontext():
+        with settings, all_drawing(seed) if alone else nullcontext():
             loss, accuracy = fit(
                 network.to(task.device), data.only(rows), recipe, seed, stop,
                 lambda *news: tally.seen([seed], *news),
             )  # fmt: skip
         return task.finish(seed, network, loss, accuracy)
 
-    engine: Engine = InProcess() if draws else Threads(workers, stop)
+    engine: Engine = InProcess() if alone else Threads(workers, stop)
     started = ((seed, hold(begin(task.network, seed), recipe)) for seed in seeds)
     with pinned(task.threads), closing(engine.map(run, started)) as runs:
         yield from runs

@@ -78,6 +78,12 @@ def all_drawing(seed: int) -> Iterator[None]:
         np.random.set_state(theirs)  # noqa: NPY002
 
 
+def random_states(device: torch.device) -> list[object]:
+    """What PyTorch, NumPy and Python would draw next: sources that a device, or this process, has one of each."""
+    ours = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+    return [ours.tolist(), random.getstate(), str(np.random.get_state(legacy=False))]  # noqa: NPY002 (others use it)
+
+
 def network_from(network: Network) -> nn.Module:
     """Return a network, made by its function if it is one."""
     return network if isinstance(network, nn.Module) else network()

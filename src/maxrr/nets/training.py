@@ -22,7 +22,7 @@ from maxrr.data.fields import described, parts_of
 from maxrr.nets.inputs import Inputs, Records, as_array, as_tensor_of, call, chosen_device, device_on, each, records
 from maxrr.nets.recipe import Recipe, Run, batch_sizes, optimiser_of
 from maxrr.nets.runs import Tally, Task, hold, run_in_turn, run_side_by_side, run_together
-from maxrr.nets.seeding import DRAWS, Network, begin, checked_seed, drawing
+from maxrr.nets.seeding import Network, all_drawing, begin, checked_seed, random_states
 from maxrr.nets.stacked import Stack
 from maxrr.nets.training_function import OwnTraining, Training, compared, small_part
 from maxrr.parallel.engine import Engine, cores
@@ -284,15 +284,10 @@ def tried(network: nn.Module, records: Records, count: int) -> tuple[Any, bool]:
     """Try a copy of the network on the first records; return its scores, and whether it drew random numbers."""
     device = records.labels.device
     trial = copy.deepcopy(network).to(device)
-    with torch.no_grad(), drawing(0, DRAWS):
-        before = random_state(device)
+    with torch.no_grad(), all_drawing(0):
+        before = random_states(device)
         scores = call(trial, inputs_for(records, count))
-        return scores, not torch.equal(before, random_state(device))
-
-
-def random_state(device: torch.device) -> torch.Tensor:
-    """The state of PyTorch's random numbers, of which a device has one source."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+        return scores, before != random_states(device)
 
 
 def hint(dataset: Dataset, error: Exception) -> str:
