@@ -1,5 +1,6 @@
 """Every command has help with its options and examples; wrong usage and failures end as they should."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,13 @@ def test_wrong_usage(shell: Shell, arguments: str, named: str) -> None:
     assert ended.out == ""
     assert ended.err.startswith("Usage")
     assert named in ended.err
+
+
+def test_wrong_usage_for_programs(shell: Shell) -> None:
+    for arguments in ("plan ws --zzz", "plan ws --policy forget", "fit digits --epochs many --out ws", "plan"):
+        found = json.loads(shell(*arguments.split(), "--json", code=2).out)
+        assert found["error"] == "usage"
+        assert found["message"]
 
 
 @pytest.mark.parametrize("path", [path for path, found in COMMANDS.items() if hasattr(found, "commands")], ids=" ".join)

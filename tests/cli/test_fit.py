@@ -321,6 +321,10 @@ def test_a_recipe(shell: Shell, tmp_path: Path) -> None:
             1, optimiser="adamw", weight_decay=0.01, schedule="cosine", label_smoothing=0.1,
             augment=("flip", "shift:1"),
         )  # fmt: skip
+    recipe.write_text('augment = "shift:1"\n')  # one word, as in Python
+    shell(*given, tmp_path / "words", "--epochs", 1)
+    with Workspace.open(tmp_path / "words") as workspace:
+        assert workspace.model.train == Recipe(1, augment="shift:1")
     bad = {'optimiser = "best"': "optimiser is", "rate = 1": "'rate'", 'lr = "0.1"': "lr is text", "lr": "recipe.toml"}
     for wrong, said in bad.items():
         recipe.write_text(wrong)

@@ -108,6 +108,8 @@ def test_constants_of_ones_own_are_not_drafted(tmp_path):
         ([f"{row % 28 + 1:02}.05.2024" for row in ROWS], [2, 3, 4]),
         ([f"{row % 12 + 1:02}/05/2024 10:30" for row in ROWS], [2, 3, 4]),
         ([f"{row + 1},5" for row in ROWS], [2, 3, 4]),
+        ([f"{row + 1}.3 EUR" for row in ROWS], [2, 3, 4]),
+        ([f"{row + 1} %" for row in ROWS], [2, 3, 4]),
     ],
 )
 def test_numbers_and_dates_that_are_written_in_another_way_are_a_problem(tmp_path, values, rows):
@@ -120,11 +122,12 @@ def test_numbers_and_dates_that_are_written_in_another_way_are_a_problem(tmp_pat
 
 def test_small_numbers_and_words_with_digits_are_what_they_are(tmp_path):
     path = written(
-        tmp_path / "a.csv", small=[f"{row + 1}e-07" for row in ROWS], size=["A4" if row % 2 else "B5" for row in ROWS]
-    )
+        tmp_path / "a.csv", small=[f"{row + 1}e-07" for row in ROWS], size=["A4" if row % 2 else "B5" for row in ROWS],
+        beds=[f"{row % 3} beds" for row in ROWS],
+    )  # fmt: skip
     prepare(path)
     assert {name: type(rule) for name, rule in reading_of(path).encoding.rules.items()} == {
-        "small": Number, "size": Categories,
+        "small": Number, "size": Categories, "beds": Categories,
     }  # fmt: skip
 
 

@@ -145,6 +145,24 @@ def test_recall_is_by_the_classes_that_predict_returns(labels):
     assert model.recall(X, y) == dict.fromkeys(model.predict(X).tolist(), 1.0)
 
 
+def test_recall_names_classes_that_are_not_known_as_they_were_given():
+    X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([11, 11, 4, 4])
+    model = MaxRR.on_features().fit(X, y)
+    assert model.recall([*X, [0.0]], [*y, -3]) == {4: 1.0, 11: 1.0, -3: 0.0}
+
+
+@pytest.mark.parametrize("weights", [[1.0, np.nan], [0.0, 0.0], [1.0], ["a", "b"], [1.0, -1.0]])
+def test_records_are_weighed_by_positive_numbers(weights):
+    data, model = table(), table_model()
+    with pytest.raises(DataError):
+        model.score(data.inputs[:2], np.array(data.class_names)[data.labels[:2]], sample_weight=weights)
+
+
+def test_of_no_records_nothing_is_told():
+    with pytest.raises(DataError):
+        table_model().predict(table().inputs[:0])
+
+
 def test_recall_is_the_score_of_each_class():
     data, model = table(), table_model()
     of_class = [data.select(data.ids[data.labels == label]) for label in range(3)]

@@ -23,16 +23,16 @@ from maxrr.cli import (
     unlearn,
     verify,
 )
-from maxrr.cli.run import MEANING, Commands
+from maxrr.cli.run import Commands
 
 __all__ = ["app"]
 
 HELP = (
-    "Classifiers that forget records cheaply and exactly, and show that they did.\n\n"
-    "A model lives in a workspace, a folder that `maxrr fit` makes. Try `maxrr demo` first.\n\n"
-    "Where a model has a network or a training function of your own, the variables MAXRR_NETWORK and MAXRR_TRAIN name "
-    "it, as package.module:function: a workspace runs no code but MaxRR's by itself.\n\n"
-    "Exit codes:\n\n" + "\n".join(f"    {code:>3}  {meaning}" for code, meaning in MEANING.items())
+    "Classifiers that forget records cheaply and exactly, and show that they did. "
+    "A model lives in a workspace, a folder that `maxrr fit` makes. Try `maxrr demo` first. MAXRR_NETWORK and "
+    "MAXRR_TRAIN name a network and a training function of your own, as package.module:function.\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused, 4 refuted, 5 undecided, 6 done, but something after it "
+    "failed, 130 interrupted."
 )
 
 

@@ -238,7 +238,10 @@ def recipe_of(file: Path | None, epochs: int | None) -> Recipe:
     found = Recipe()
     if file is not None:
         try:
-            found = from_plain(Recipe, tomllib.loads(read_regular(file, LARGEST_FILE).decode()))
+            said = tomllib.loads(read_regular(file, LARGEST_FILE).decode())
+            if isinstance(said.get("augment"), str):  # one word, as in Python
+                said["augment"] = [said["augment"]]
+            found = from_plain(Recipe, said)
         except ValueError as error:
             raise Stop(FAILED, f"{file}: does not say how an extractor is trained: {error}") from None
     return found if epochs is None else replace(found, epochs=epochs)

@@ -15,19 +15,6 @@ from maxrr.errors import MaxRRError, Refused, Stale
 
 DONE, FAILED, USAGE, REFUSED, REFUTED, UNDECIDED, AFTERWARDS, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
-MEANING = {
-    DONE: "done",
-    FAILED: "failed: bad input, a damaged or missing file, a full disk; nothing was changed",
-    USAGE: "wrong usage",
-    REFUSED: "refused: the request, or a ticket of several, cannot be carried out as it is; nothing was changed by it",
-    REFUTED: "a replay or a verification failed, or an audit found residual influence",
-    UNDECIDED: "an audit has not enough evidence, or a replay or a verification could compare only a part",
-    AFTERWARDS: "done, but something after it failed: the answer could not be written, an interruption came too late, "
-    "or old bytes could not be erased yet (finished when the workspace is next opened)",
-    INTERRUPTED: "interrupted with Ctrl-C",
-}
-
-
 BY_STATUS = {
     FAILED: "failed",
     USAGE: "usage",
@@ -97,6 +84,10 @@ def reported(*, debug: bool = False, json: bool = False) -> Iterator[None]:
         if debug:
             raise
         ended(REFUSED if isinstance(error, Refused | Stale) else FAILED, in_words(error), code_of(error), json)
+    except Exception as error:
+        if json and getattr(error, "exit_code", DONE) == USAGE:  # of Typer, which prints it
+            show.json({"error": BY_STATUS[USAGE], "message": error.format_message()})  # type: ignore[attr-defined]
+        raise
 
 
 def code_of(error: Exception) -> str:

@@ -35,7 +35,8 @@ RARE = 10  # people, or records where nobody is named: what fewer have in common
 MOST = 50  # categories of a column
 NAMED = 3  # rows of a column that a problem names
 WAYS = (Number(), Number(days_since=FIRST_DAY))  # how a table writes numbers, and dates
-WRITTEN = re.compile(r"[-+]?[\d.,]*\d|\d{1,4}([./-])\d{1,2}\1\d{1,4}\b.*")  # like a number or a date
+WRITTEN = re.compile(r"[-+]?[\d.,]*\d|\d{1,4}(?P<mark>[./-])\d{1,2}(?P=mark)\d{1,4}\b.*")  # like a number or a date
+WITH_UNIT = re.compile(rf"[€$£]?\s?({WRITTEN.pattern})(\s?[%€$£]|\s\w{{1,4}})?")
 HEADER = "# How maxrr reads {name}. Edit it: every command and `maxrr.data.load` follow it.\n"
 OF_TABLES = """# Columns that are not named here are inputs, as they are. All of this stays when records are forgotten.
 """
@@ -223,7 +224,8 @@ def draft_numbers(draft: Draft, name: str, cells: list[Any]) -> bool:
             if rule != Number():
                 draft.rules[name] = rule
             return True
-    if 2 * sum(WRITTEN.fullmatch(str(cell).strip()) is not None for cell in there) <= len(there):
+    written = WITH_UNIT if len({str(cell) for cell in there}) > MOST else WRITTEN  # few may be categories: '2 beds'
+    if 2 * sum(written.fullmatch(str(cell).strip()) is not None for cell in there) <= len(there):
         return False
     wrong = min((misfits(way, cells) for way in WAYS), key=len)
     some = ", ".join(f"{draft.found.where(row)} has {str(cells[row])!r:.40}" for row in wrong[:NAMED])

@@ -233,7 +233,9 @@ def days(cell: Any, since: str) -> float:
 def list_of(cell: Any, length: int, row: int) -> NDArray[np.float64]:
     """Read the numbers of a list, which a file of text has in brackets."""
     try:
-        found = numbers_of(json.loads(cell) if isinstance(cell, str) else list(cell))
+        given = json.loads(cell) if isinstance(cell, str) else cell
+        values = np.asarray(given)
+        found = numbers_of(values if values.ndim == 1 and values.dtype.kind in "biuf" else list(given))
     except (TypeError, ValueError):
         raise Misfit(row, f"{str(cell)!r:.80} is not a list of numbers") from None
     if len(found) != length or np.isnan(found).any():

@@ -31,8 +31,8 @@ from maxrr.svm.arrays import (
 )  # fmt: skip
 
 DENSE = (
-    "pass a dense array, {}. If that does not fit into memory, reduce the columns first by something that has not seen "
-    "the samples, such as sklearn.random_projection.SparseRandomProjection(dense_output=True, random_state=0)"
+    "pass a dense array, {}. If that does not fit into memory, make fewer columns first by something that has not seen "
+    "the samples, such as sklearn.random_projection.SparseRandomProjection(256, dense_output=True, random_state=0)"
 )
 FLOATS = (np.float16, np.float32, np.float64)
 KINDS = {"b": "truth", "i": "number", "u": "number", "f": "number"}  # of labels; True is not the class 1

@@ -84,7 +84,7 @@ class Advice:
     def words(self) -> str:
         """The recommendation, in a sentence."""
         if not self.best.share:
-            return "no core is enough: use the network as it is (Frozen, --core frozen), so that every request is exact"
+            return "no core: the network as it is (Frozen, --core frozen) is as accurate, and every request is exact"
         return (
             f"a core of {self.best.share:g} of the records (HashCore({self.best.share:g}), --core {self.best.share:g})"
         )

@@ -163,6 +163,8 @@ def decisions(fitted: ModelState, X: Dataset | Inputs) -> NDArray[np.float64]:
         wrong = ", and ".join(filter(None, [lack, more])) or "the columns stand in another order"
         raise MissingColumn(f"{wrong}: bring those that the model was fitted on, in the same order")
     array = matched(X.inputs if isinstance(X, Dataset) else X, known.dtype, known.shape, learn=False)
+    if not len(array):
+        raise DataError("there are no records here: bring one or more")
     if not isinstance(X, Dataset):
         records = unlabelled(array)
     else:

@@ -20,7 +20,8 @@ from maxrr.core.choice import Choice
 from maxrr.core.trained_elsewhere import Adopted
 from maxrr.data import Dataset
 from maxrr.data.fields import fields_of
-from maxrr.errors import DetachedCopy, Refused
+from maxrr.data.labels import as_classes
+from maxrr.errors import DataError, DetachedCopy, Refused
 from maxrr.nets import Recipe
 from maxrr.nets.networks import NoNetwork
 from maxrr.nets.public_weights import SEED
@@ -398,7 +399,14 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             There is not one label per record, or none of them is a class of the model.
         """
         _, right = classified_rightly(self._fitted, X, y)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weights = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight)
+        if (
+            weights.shape != right.shape
+            or weights.dtype.kind not in "iuf"
+            or not (weights >= 0).all()
+            or not 0 < weights.sum() < np.inf
+        ):
+            raise DataError("sample_weight is one number for each record: 0 or more, finite, and not all of them 0")
         return float(np.average(right, weights=weights))
 
     def recall(self, X: Dataset | Inputs, y: Labels | None = None) -> dict[Any, float]:
@@ -415,8 +423,10 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             From 0 to 1, by each class that has records here, as `predict` returns it.
         """
         truth, right = classified_rightly(self._fitted, X, y)
+        others = X.class_names if isinstance(X, Dataset) else as_classes(y).tolist()  # which vanished, or are not known
         known = dict(zip(self._fitted.head_classes, self._fitted.classes.tolist(), strict=True))
-        return {known.get(name, name): float(right[truth == name].mean()) for name in np.unique(truth).tolist()}
+        known = known | {str(label): label for label in others if str(label) not in known}
+        return {label: float(right[truth == name].mean()) for name, label in known.items() if name in truth}
 
     # What a fitted model shows
 
