@@ -1,5 +1,9 @@
 """`maxrr advise`, on the digits."""
 
+from pathlib import Path
+
+import numpy as np
+
 from tests.cli.shell import Shell
 
 
@@ -17,3 +21,12 @@ def test_shares_are_numbers(shell: Shell) -> None:
 def test_given_weights_are_those_of_a_network_that_is_named(shell: Shell) -> None:
     assert shell("advise", "digits", "--start", "given", code=2).error == "usage"
     assert shell("fit", "digits", "--start", "given:ours", "--out", "ws", code=2).error == "usage"
+
+
+def test_features_need_no_core(shell: Shell, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.normal(size=(60, 4)))
+    lines = [f"r{row},{'ab'[row % 2]}" for row in range(60)]
+    (tmp_path / "x.csv").write_text("\n".join(["id,label", *lines]) + "\n")
+    shell("data", "prepare", tmp_path / "x.npy", "--meta", tmp_path / "x.csv")
+    assert shell("advise", tmp_path / "x.npy", code=1).error == "failed"

@@ -114,3 +114,8 @@ def test_records_of_one_person_each_have_wilsons_interval():
     found = binomtest(640, 800).proportion_ci(method="wilson")
     assert interval(np.arange(800) < 640, None) == pytest.approx((found.low, found.high), abs=1e-4)
     assert interval(np.ones(50, dtype=bool), None) == pytest.approx((0.925, 1.0), abs=1e-3)
+
+
+def test_on_features_there_is_no_core_to_choose():
+    with pytest.raises(DataError, match="no record is core"):
+        advise(MaxRR.on_features(), Dataset(np.ones((40, 3)), np.arange(40) % 2, ("a", "b"), np.arange(40)))

@@ -7,9 +7,9 @@ from typing import Annotated
 from typer import Argument, Option
 
 from maxrr.cli import show
-from maxrr.cli.fit import check_given, network_for, recipe_of
+from maxrr.cli.fit import are_embeddings, check_given, network_for, recipe_of
 from maxrr.cli.options import NETWORK, Device, Json
-from maxrr.cli.run import USAGE, Stop
+from maxrr.cli.run import FAILED, USAGE, Stop
 from maxrr.cli.workspaces import importing_from_here
 
 
@@ -39,6 +39,7 @@ def advise(
     """
     from maxrr.core import Frozen
     from maxrr.data import load
+    from maxrr.data.reading import Reading, reading_of
     from maxrr.report.words import count, duration, percent
     from maxrr.unlearning import MaxRR
     from maxrr.unlearning import advise as tried
@@ -50,6 +51,8 @@ def advise(
     check_given(start, network)
     with show.progress(), importing_from_here(network, None):
         training, _ = load(source, progress=show.report)
+        if network is None and are_embeddings(source, reading_of(source) or Reading(), training):
+            raise Stop(FAILED, f"{source} has features: no network is trained on them, and every request is exact")
         model = MaxRR(
             network_for(training, network), Frozen(), C=C, start=start, train=recipe_of(recipe, epochs), device=device
         )  # fmt: skip

@@ -20,10 +20,11 @@ from maxrr.data.fields import shapes
 from maxrr.errors import DataError
 from maxrr.nets import split
 from maxrr.nets.naming import suited
+from maxrr.nets.networks import NoNetwork
 from maxrr.nets.public_weights import SEED
 from maxrr.nets.seeding import network_from
 from maxrr.progress import Progress
-from maxrr.unlearning.given_records import found_rightly
+from maxrr.unlearning.given_records import classified_rightly
 from maxrr.unlearning.model import MaxRR
 from maxrr.unlearning.state import people_by_kind
 
@@ -121,6 +122,8 @@ def advise(
     DataError
         The sample is too small, or no size can be tried.
     """
+    if isinstance(model.network, NoNetwork):
+        raise DataError("no network is trained on features: no record is core, and every request is exact")
     wanted = [share for share in shares if share or model.start != SEED]
     if not wanted:
         raise DataError("without given weights a core of 0 leaves nothing to learn from: name other sizes of the core")
@@ -159,7 +162,7 @@ def try_core(
         kind: len(found.ids_of(kind)) for kind in ("core", "influential", "free")
     }
     shares = {kind: number / sum(people.values()) for kind, number in people.items()}
-    right = found_rightly(found._fitted, test, None)[1]
+    right = classified_rightly(found._fitted, test, None)[1]
     return Trial(
         share, float(right.mean()), *interval(right, test.subjects), influential, anew if share else 0.0,
         shares["core"] * anew + shares["influential"] * moved,

@@ -423,7 +423,9 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             From 0 to 1, by each class that has records here, as `predict` returns it.
         """
         truth, right = classified_rightly(self._fitted, X, y)
-        others = X.class_names if isinstance(X, Dataset) else as_classes(y).tolist()  # which vanished, or are not known
+        others = (
+            X.class_names if isinstance(X, Dataset) else as_classes(cast(Labels, y)).tolist()
+        )  # which vanished, or are not known
         known = dict(zip(self._fitted.head_classes, self._fitted.classes.tolist(), strict=True))
         known = known | {str(label): label for label in others if str(label) not in known}
         return {label: float(right[truth == name].mean()) for name, label in known.items() if name in truth}
