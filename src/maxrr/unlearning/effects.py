@@ -17,6 +17,7 @@ class Effect:
     """The records and heads that a request touches in a state, whichever policy it has."""
 
     influential: Ints  # rows of those that are not core
+    shaping: int  # records, those that are core included
     shaped: int  # heads
     labels_left: Ints  # of records, those that arrive included
     twins: int
@@ -29,7 +30,7 @@ class Effect:
         if request.added is not None:
             left = np.union1d(left, request.added.labels)
         influential = request.rows[among & ~fitted.core[request.rows]]
-        return cls(influential, shaped, left, records.twins(request.rows))
+        return cls(influential, int(among.sum()), shaped, left, records.twins(request.rows))
 
 
 @dataclass(frozen=True, eq=False)
