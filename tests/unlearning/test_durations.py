@@ -101,6 +101,17 @@ def test_a_head_that_moves(model):
     assert plan.seconds == pytest.approx(plan.heads * (0.1 + 0.3 / (4 * plan.heads)) * HEAD)
 
 
+def test_so_many_that_heads_are_fitted_anew():
+    records = table(count=600)
+    found = fresh(HashCore(0.05, key="house"), records).fit(records)
+    found._state = replace(found._state, durations=Durations(TRAIN, EMBED, HEAD))
+    _, influential, _ = kinds(found, records)
+    few, many = found.plan(influential[:8]), found.plan(influential)
+    assert few.seconds < 0.5 * few.heads * HEAD
+    assert many.seconds == pytest.approx(many.heads * HEAD)
+    assert found._state.heads._without(found._state.records.rows(influential))._fitted.solution.work.cold_solves > 0
+
+
 def test_free_records_beside_it_take_no_more_time(model):
     _, influential, free = kinds(model, table())
     assert model.plan([influential[0], *free[:5]]).seconds == model.plan(influential[:1]).seconds

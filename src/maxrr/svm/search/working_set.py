@@ -128,7 +128,7 @@ def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
     share, light, before = shares(samples, now.working), Light.of(X), np.inf
     for _ in range(LEVELS_PER_ROUND):
         narrow(samples, trial, now, X, y, now.alpha, cap, share, light)
-        between = np.count_nonzero((now.alpha > 0.0) & (now.alpha < cap))
+        between = float(np.count_nonzero((now.alpha > 0.0) & (now.alpha < cap)))
         if now.strayed or (between >= SETTLED * before and follow(samples, trial, now, X, SHORT)):
             break
         before = between
