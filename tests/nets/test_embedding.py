@@ -17,7 +17,7 @@ from torch import nn
 from maxrr.data import Dataset, load
 from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.nets import seeding as pinning
-from maxrr.nets.embedding import BLOCKS
+from maxrr.nets.embedding import BLOCKS, FEW, embed_to_predict
 from tests.cases import THOROUGH
 from tests.nets.problems import ResNet, bytes_of, digits, normalised, pictures, table
 
@@ -116,6 +116,54 @@ def test_they_are_the_networks_features():
     with torch.no_grad():
         scores = prediction(torch.from_numpy(embed(extractor, digits())))
         assert torch.allclose(scores, run.network(torch.from_numpy(np.array(digits().inputs))), atol=1e-5)
+
+
+def deep():
+    """Forty layers, in each of which rounding adds up."""
+    layers = [layer for _ in range(20) for layer in (nn.Linear(60, 60), nn.Tanh(), nn.LayerNorm(60))]
+    return nn.Sequential(nn.Flatten(), nn.Linear(63, 60), *layers)
+
+
+def attentive():
+    return nn.Sequential(nn.Flatten(2), nn.TransformerEncoderLayer(63, 7, 40, batch_first=True), nn.Flatten())
+
+
+class Squeezed(nn.Module):
+    """Takes a batch of one record for one that has no batch."""
+
+    def forward(self, x):
+        return x.mean((2, 3), keepdim=True).squeeze()
+
+
+def seeded(make):
+    torch.manual_seed(0)
+    return make()
+
+
+@pytest.mark.parametrize(
+    ("make", "off"),
+    [
+        (lambda: split(LeNet5((1, 9, 7)))[0], 1e-6), (lambda: split(ResNet())[0], 1e-6),
+        (lambda: split(MLP(63, 3))[0], 1e-6), (attentive, 1e-6), (deep, 5e-6),
+        (lambda: nn.Sequential(nn.Conv2d(1, 64, 3), nn.ReLU(), nn.Conv2d(64, 128, 3), nn.Flatten()), 1e-6),
+        (lambda: nn.Sequential(nn.Flatten(), nn.Linear(63, 2000), nn.ReLU(), nn.Linear(2000, 300)), 1e-6),
+        (lambda: nn.Sequential(nn.Conv2d(1, 8, 3), Squeezed()), 1e-6),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("count", [1, 2, 5, FEW, FEW + 1])
+def test_a_few_to_predict(make, off, count):
+    """As near to what heads are fitted on as is said, whichever others are predicted with them; more are its bytes."""
+    dataset, rng = pictures(BLOCK + 50, (1, 9, 7)), np.random.default_rng(count)
+    rows, extractor = rng.permutation(len(dataset))[:count], seeded(make).eval()
+    fitted_on = embed(extractor, dataset)[rows]
+    found = embed_to_predict(extractor, dataset.select(rows), "cpu")
+    assert found.shape == fitted_on.shape
+    assert (np.abs(found - fitted_on).max(1) <= off * np.abs(fitted_on).max(1)).all()
+    if count > FEW:
+        assert found.tobytes() == fitted_on.tobytes()
+    else:
+        alone = [embed_to_predict(extractor, dataset.select([row]), "cpu") for row in rows]
+        assert found.tobytes() == np.concatenate(alone).tobytes()
 
 
 def test_from_a_memory_map(tmp_path):

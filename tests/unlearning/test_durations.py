@@ -72,10 +72,14 @@ def test_what_is_counted(durations, forgotten, heads, trains, embeds):
     assert anew <= durations.expected(forgotten, heads + 1, trains + 1, embeds + 1, True)
 
 
-def test_one_record_is_a_twentieth_of_a_solve():
+def test_what_moving_a_head_takes_is_a_share_of_a_solve():
+    """By records for each head: thirty that move ten heads are a few for each."""
     durations = Durations(0.0, 0.0, 100.0)
-    assert durations.expected(1, 1, 0, 0, False) == pytest.approx(5.0, rel=0.01)
-    assert durations.expected(1000, 1, 0, 0, False) == durations.expected(9999, 1, 0, 0, False) == pytest.approx(45.0)
+    assert durations.expected(1, 2, 0, 0, False) == pytest.approx(2 * 13.75)
+    assert durations.expected(30, 10, 0, 0, False) == pytest.approx(10 * 32.5)
+    assert (
+        durations.expected(1000, 10, 0, 0, False) == durations.expected(9999, 10, 0, 0, False) == pytest.approx(400.0)
+    )
 
 
 def test_a_fitted_model_has_a_pace():
@@ -94,7 +98,23 @@ def test_a_head_that_moves(model):
     _, influential, _ = kinds(model, table())
     plan = model.plan(influential[:1])
     assert plan.heads >= 1
-    assert plan.seconds == pytest.approx(plan.heads * 0.05 * HEAD, rel=0.01)
+    assert plan.seconds == pytest.approx(plan.heads * (0.1 + 0.3 / (4 * plan.heads)) * HEAD)
+
+
+def test_so_many_that_heads_are_fitted_anew():
+    records = table(count=600)
+    found = fresh(HashCore(0.05, key="house"), records).fit(records)
+    found._state = replace(found._state, durations=Durations(TRAIN, EMBED, HEAD))
+    _, influential, _ = kinds(found, records)
+    few, many = found.plan(influential[:8]), found.plan(influential)
+    assert few.seconds < 0.5 * few.heads * HEAD
+    assert many.seconds == pytest.approx(many.heads * HEAD)
+    assert found._state.heads._without(found._state.records.rows(influential))._fitted.solution.work.cold_solves > 0
+
+
+def test_free_records_beside_it_take_no_more_time(model):
+    _, influential, free = kinds(model, table())
+    assert model.plan([influential[0], *free[:5]]).seconds == model.plan(influential[:1]).seconds
 
 
 def test_training_again_is_all_of_it(model):

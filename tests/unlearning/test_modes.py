@@ -10,7 +10,9 @@ from torch import nn
 
 from maxrr import MaxRR
 from maxrr.core import Frozen, HashCore, MiddleCore
-from maxrr.nets import MLP, train, train_many
+from maxrr.nets import MLP, embed, train, train_many
+from maxrr.nets.embedding import embed_to_predict
+from maxrr.unlearning.blueprint import extractor_tensors
 from tests.unlearning import trainings
 from tests.unlearning.problems import fresh, table
 
@@ -106,3 +108,12 @@ def test_a_caller_is_in_its_own_mode_between_runs():
     for _ in train_many(network(), RECORDS, [1, 2], epochs=1, device="cpu"):
         with torch.inference_mode():
             assert torch.is_inference_mode_enabled()
+
+
+def test_an_extractor_made_of_stored_weights_is_in_evaluation_mode():
+    """As that of a workspace that is opened: one record is predicted without a copy of it. 1e-5 is rounding."""
+    model = MaxRR(network(0.5), HashCore(0.5, key="house"), epochs=1, device="cpu").fit(RECORDS)
+    state = model._fitted
+    stored = state.blueprint.stored_extractor(extractor_tensors(state.extractor))
+    alone = embed_to_predict(stored, RECORDS.select(RECORDS.ids[:1]), "cpu")
+    np.testing.assert_allclose(alone, embed(state.extractor, RECORDS)[:1], rtol=1e-5, atol=1e-6)

@@ -68,7 +68,7 @@ def like(values: NDArray[Any], reference: AnyArray) -> AnyArray:
 
 def is_narrow(X: AnyArray) -> bool:
     """Whether samples are in float16 or float32, and are converted to float64 block by block as they are read."""
-    return str(X.dtype).rpartition(".")[2] != "float64"
+    return X.dtype != np.float64 if isinstance(X, np.ndarray) else str(X.dtype) != "torch.float64"
 
 
 def blocks(X: AnyArray) -> list[slice]:

@@ -18,7 +18,7 @@ from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, like, times, to_numpy
 from maxrr.svm.calibration import best_classes
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.heads import Solution, move, solve
+from maxrr.svm.heads import LARGEST_SHARE, MOST_CHANGED, Solution, move, solve
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
@@ -400,6 +400,16 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             For each row whether it is in `support_`; and how many heads these samples shape.
         """
         return self._fitted.solution.influential(rows)
+
+    def _are_many(self, count: int) -> bool:
+        """Whether heads are solved anew without so many influential samples, as to move them takes no less time.
+
+        Parameters
+        ----------
+        count
+            How many samples in `support_` leave.
+        """
+        return count > max(MOST_CHANGED, LARGEST_SHARE * len(self._fitted.solution.shaping))
 
     def _has_heads_of(self, other: "LinearSVM") -> bool:
         """Whether the heads are those of another model, certificates included: then nothing has moved them.

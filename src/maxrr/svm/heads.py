@@ -24,7 +24,9 @@ from maxrr.svm.search.working_set import REACH, refine
 Class = TypeVar("Class")
 T = TypeVar("T")
 
-MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way
+MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way,
+MOST_CHANGED_WIDE = 6  # where there are many features also with more than this;
+LARGEST_SHARE = 0.1  # and with more than this of those that shape a head, to solve it anew is as fast
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
 WIDE = 256  # features from which on the steps of an update are large enough for threads
@@ -177,15 +179,19 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
             else:
                 certificate = with_longest(head.certificate, samples)
                 ready[positive] = head if certificate == head.certificate else replace(head, certificate=certificate)
-    near = [(head, change) for head, change in affected if change.count <= MOST_CHANGED]
-    on_device = on_accelerator(samples.X)
-    large = samples.X.shape[1] >= WIDE if not on_device else len(near) > FEW
+    on_device, wide = on_accelerator(samples.X), samples.X.shape[1] >= WIDE
+    most = MOST_CHANGED_WIDE if wide and not on_device else MOST_CHANGED
+    near = [(head, change) for head, change in affected if change.count <= most]
+    large = wide if not on_device else len(near) > FEW
     with engine_for(samples, len(near)) if large else nullcontext(InProcess()) as engine:
         for part in pieces(samples, near):
             for found in settle(samples, bands_around(samples, part), engine):
                 if found is not None and found.certificate.solved:
                     ready[found.positive] = found
-    others = [head for head, _ in affected if head.positive not in ready and not on_device]
+    others = [
+        head for head, change in affected
+        if head.positive not in ready and not on_device and change.count <= LARGEST_SHARE * len(head.influential)
+    ]  # fmt: skip
     for piece in pieces(samples, others):
         for head in refine(samples, resume(samples, piece), engine):
             if head.certificate.solved:

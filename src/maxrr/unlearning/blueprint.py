@@ -23,6 +23,7 @@ from maxrr.core.shards import Sharding, UntrainedShardsWarning, sharding_of, unt
 from maxrr.data import Dataset
 from maxrr.errors import DataError, OtherWeights
 from maxrr.nets import embed, split
+from maxrr.nets.embedding import embed_to_predict
 from maxrr.nets.inputs import chosen_device
 from maxrr.nets.naming import with_outputs
 from maxrr.nets.networks import NoNetwork, joined, parts_of
@@ -192,7 +193,7 @@ class Blueprint:
         if types_and_shapes(extractor.state_dict()) != types_and_shapes(weights):
             raise ValueError("the network has other layers than the one that was fitted: name the network that was")
         extractor.load_state_dict(weights)
-        return extractor
+        return extractor.eval()
 
     def rebuilt(
         self, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
@@ -263,6 +264,10 @@ class Blueprint:
         if self.embeddings:
             return records.inputs
         return embed(extractor, records, device=self.device, progress=progress)
+
+    def embed_to_predict(self, extractor: nn.Module, records: Dataset) -> NDArray[Any]:
+        """The features of records that no head is fitted on: a few take less time, and round otherwise."""
+        return records.inputs if self.embeddings else embed_to_predict(extractor, records, self.device)
 
     def fit_heads(self, features: NDArray[Any], records: Dataset, progress: Progress | None = None) -> LinearSVM:
         """Fit the heads on the features of these records, without a warning about flat heads: the caller warns of them.

@@ -17,6 +17,8 @@ class Effect:
     """The records and heads that a request touches in a state, whichever policy it has."""
 
     influential: Ints  # rows of those that are not core
+    shaping: int  # records that are influential, those that are core included
+    many: bool  # so many that heads are fitted anew
     shaped: int  # heads
     labels_left: Ints  # of records, those that arrive included
     twins: int
@@ -25,11 +27,12 @@ class Effect:
     def of(cls, fitted: ModelState, request: Request) -> "Effect":
         records = fitted.records
         among, shaped = fitted.heads._influential_among(request.rows)
+        shaping = int(among.sum())
         left = np.flatnonzero(records.counts_without(request.rows))
         if request.added is not None:
             left = np.union1d(left, request.added.labels)
         influential = request.rows[among & ~fitted.core[request.rows]]
-        return cls(influential, shaped, left, records.twins(request.rows))
+        return cls(influential, shaping, fitted.heads._are_many(shaping), shaped, left, records.twins(request.rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,10 @@ LabelKind = Annotated[str, Constraint("U, i or b", ("U", "i", "b").__contains__)
 Sources = Annotated[tuple[dict[str, str], ...], Constraint("one source or more", len)]
 
 
+LEAST_SHARE, MOST_SHARE = 0.1, 0.4  # of the time to solve a head, to move it: by few records, and by
+MANY = 4  # or more
+
+
 @dataclass(frozen=True)
 class Durations:
     """Seconds that it takes to train one network on one record, to embed one record, to solve one head from scratch."""
@@ -32,13 +36,15 @@ class Durations:
         training, embedding, solving = seconds
         return cls(training / max(core, 1), embedding / records, solving / heads)
 
-    def expected(self, forgotten: int, heads: int, trains: float, embeds: float, anew: bool) -> float:
-        """Estimate the seconds of a request from how many records are trained on and embedded, and how many heads move.
+    def expected(self, changes: int, heads: int, trains: float, embeds: float, anew: bool) -> float:
+        """Estimate the seconds of a request from how many records are trained on, embedded, and move how many heads.
 
-        To move a head by one record takes about a twentieth of solving it, by a thousand nearly half: measured on
-        LeNet-5 features by benchmarks/unlearning.py. Of a small model, solved in a moment, it is several times more.
+        To move a head by one record takes a tenth to a fifth of solving it, by four two fifths, and no more by
+        hundreds, because then it is not followed record by record: measured with 84 to 768 features
+        (benchmarks/turns.py). Of a small model, solved in a moment, it is several times more.
         """
-        share = 1.0 if anew else 0.05 + 0.4 * min(forgotten / 1000, 1.0)
+        each = changes / max(heads, 1)
+        share = 1.0 if anew else LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * min(each / MANY, 1.0)
         return trains * self.train + embeds * self.embed + heads * share * self.head
 
 

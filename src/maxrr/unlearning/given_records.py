@@ -169,7 +169,7 @@ def decisions(fitted: ModelState, X: Dataset | Inputs) -> NDArray[np.float64]:
         records = unlabelled(array)
     else:
         records = X if array.dtype == X.inputs.dtype else replace(X, inputs=array)
-    return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed(fitted.extractor, records)))
+    return np.asarray(fitted.heads.decision_function(fitted.blueprint.embed_to_predict(fitted.extractor, records)))
 
 
 def classified_rightly(

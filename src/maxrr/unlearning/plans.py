@@ -194,7 +194,7 @@ def make_plan(fitted: ModelState, request: Request, effect: Effect | None = None
         duplicates_left=effect.twins,
         heads=heads, extractors=len(trained.shards), trains=trained.records, embeds=embeds,
         seconds=fitted.durations.expected(
-            max(len(request.rows), arriving), heads, trained.records, embeds * trained.share, action.fits_anew
+            effect.shaping + arriving, heads, trained.records, embeds * trained.share, action.fits_anew or effect.many
         ),
         alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip

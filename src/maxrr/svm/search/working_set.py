@@ -9,6 +9,7 @@ clear partition of the working set. A head is finished when that holds for every
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -42,6 +43,7 @@ ROUNDED = 1e-14  # margins this close to 1 cannot come closer
 MOST_ROUNDS = 15  # five are usual
 A_FEW_MORE = 1.2  # times as many are not worth a copy of those that are enough
 BEYOND = 1.1  # times d + 1: with more multipliers than this between their bounds, a path does not begin
+SETTLED = 0.75  # a path begins where so many of these are left from one smoothing to the next: it takes them one by one
 LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
 
 
@@ -67,8 +69,9 @@ def refine(samples: Samples, trials: list[Trial], engine: Engine) -> list[Head]:
     """
     solved: dict[int, Head] = {}
     active = trials
+    light = cache(lambda: Light.of(samples.X))  # one copy for all heads and rounds, while they are solved
     while active:
-        proposals = for_each_head(engine, lambda trial: improve(samples, trial), active)
+        proposals = for_each_head(engine, lambda trial: improve(samples, trial, light), active)
         scores = samples.scores(np.stack([proposal.w for proposal in proposals], axis=1))
         unfinished = []
         with single_threaded_blas():  # what follows is many small steps
@@ -89,8 +92,8 @@ def for_each_head(engine: Engine, work: Callable[[T], R], items: list[T]) -> lis
         return list((engine if len(items) > 1 else InProcess()).map(work, items))
 
 
-def improve(samples: Samples, trial: Trial) -> Proposal:
-    """One round on the working set."""
+def improve(samples: Samples, trial: Trial, light: Callable[[], Light | None]) -> Proposal:
+    """One round on the working set; `light` gives all samples in float32."""
     if trial.near:
         proposal = begin(samples, trial)
         leaving = [] if trial.change is None else [trial.change.leaving]
@@ -108,7 +111,7 @@ def improve(samples: Samples, trial: Trial) -> Proposal:
         alpha, cap = np.zeros(len(trial.y)), np.zeros(len(trial.y))
         alpha[working], cap[working] = proposal.alpha, samples.caps[working]
         X, share = samples.X, shares(samples, np.arange(len(trial.y)))
-        narrow(samples, trial, proposal, X, trial.y, alpha, cap, share, Light.of(X))
+        narrow(samples, trial, proposal, X, trial.y, alpha, cap, share, light())
         proposal.alpha = proposal.alpha[working]
     return proposal
 
@@ -122,11 +125,13 @@ def begin(samples: Samples, trial: Trial) -> Proposal:
 def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
     """Solve ever narrower smoothings of a small working set by Newton's method, until the partition is clear."""
     X, y, cap = samples.rows(now.working), trial.y[now.working], samples.caps[now.working]
-    share, light = shares(samples, now.working), Light.of(X)
+    share, light, before = shares(samples, now.working), Light.of(X), np.inf
     for _ in range(LEVELS_PER_ROUND):
         narrow(samples, trial, now, X, y, now.alpha, cap, share, light)
-        if now.strayed or follow(samples, trial, now, X, SHORT):
+        between = float(np.count_nonzero((now.alpha > 0.0) & (now.alpha < cap)))
+        if now.strayed or (between >= SETTLED * before and follow(samples, trial, now, X, SHORT)):
             break
+        before = between
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
             break
 
@@ -136,7 +141,8 @@ def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) 
 
     X has the rows of the working set, and after these those of samples that are leaving.
     """
-    count, dimension, y, alpha = len(now.working), X.shape[1], trial.y[now.working], now.alpha
+    filled = X.any(axis=0)  # a unit of a network that never fires, or only far from the margin, says nothing here
+    count, dimension, y, alpha = len(now.working), int(np.count_nonzero(filled)), trial.y[now.working], now.alpha
     first, last = samples.caps_at(now.working), samples.caps_at(now.working)
     between = np.flatnonzero((alpha > 0.0) & (alpha < first))
     if len(between) > BEYOND * (dimension + 1):
@@ -161,7 +167,8 @@ def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) 
     part: Ints | slice = slice(None)
     if len(y) > A_FEW_MORE * enough:
         part = np.sort(np.argpartition(distance, enough)[:enough])
-    found = Path(X[part], y[part], w, now.b, alpha[part], first[part], last[part], off).follow(most + dimension)
+    here = X[part] if dimension == len(w) else X[part][:, filled]
+    found = Path(here, y[part], w[filled], now.b, alpha[part], first[part], last[part], off).follow(most + dimension)
     if found is None:
         return False
     # 3. The candidate that follows from it.
@@ -200,7 +207,7 @@ def narrow(
     tolerance = ACCURACY * min(1.0, now.width, max(now.spread / now.width, ROUNDED))
     point = newton.minimise(problem, now.w, now.b, length, tolerance, STRAYED * trial.reach)
     now.w, now.b, now.alpha, now.strayed = point.w, point.b, point.multipliers, point.strayed
-    if point.spread > ROUNDED and point.spread > SLOW * now.spread:
+    if point.spread > ROUNDED and point.spread > SLOW * min(now.spread, now.width):
         now.width = max(now.width / NARROWING, NARROWEST)
     now.spread = point.spread
 
