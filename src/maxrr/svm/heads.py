@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way,
 MOST_CHANGED_WIDE = 6  # where there are many features also with more than this;
-LARGEST_SHARE = 0.1  # and where more than this of those inside leave, to solve a head anew is as fast
+LARGEST_SHARE = 0.1  # and if more than this of those that shape a head leave from inside, to solve it anew is as fast
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
 WIDE = 256  # features from which on the steps of an update are large enough for threads
@@ -206,7 +206,7 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
 def leaves_much(head: Head, change: Change) -> bool:
     """Whether so many samples inside leave that a head is solved anew."""
     inside = np.count_nonzero(located(change.leaving, head.inside)[1])
-    return bool(inside > LARGEST_SHARE * len(head.inside))
+    return bool(inside > LARGEST_SHARE * len(head.influential))
 
 
 def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
