@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def embeddings(samples: int, width: int, classes: int, wrong: float) -> tuple[An
 
 def lenet_features() -> tuple[Any, Any]:
     """What LeNet-5 gives for the training images of Fashion-MNIST, after six epochs on a third of them."""
-    path = Path(os.environ.get("TMPDIR", "/tmp")) / "maxrr-lenet-features.npz"
+    path = Path(tempfile.gettempdir()) / "maxrr-lenet-features.npz"
     if not path.exists():
         from maxrr.core import HashCore
         from maxrr.data import load

@@ -186,7 +186,8 @@ def check_heads(plan, work, same_classes, count):
         assert (scratch, plan.heads) == (0, count)
         assert moved <= count
     elif same_classes:  # a class that goes takes its head along
-        assert (scratch, moved) == (0, plan.heads)
+        assert scratch + moved == plan.heads  # without much of what is inside it a head is solved from scratch
+        assert scratch == 0 or plan.requested > 8  # a tenth of the records
     else:
         assert scratch + moved <= plan.heads
 

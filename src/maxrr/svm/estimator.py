@@ -402,14 +402,16 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return self._fitted.solution.influential(rows)
 
     def _are_many(self, count: int) -> bool:
-        """Whether heads are solved anew without so many influential samples, as to move them takes no less time.
+        """Whether heads are likely to be solved anew without so many influential samples: moving takes no less time.
 
         Parameters
         ----------
         count
             How many samples in `support_` leave.
         """
-        return count > max(MOST_CHANGED, LARGEST_SHARE * len(self._fitted.solution.shaping))
+        solution = self._fitted.solution
+        inside = sum(len(head.inside) - len(head.on_margin) for head in solution.heads)
+        return inside > 0 and count > max(MOST_CHANGED, LARGEST_SHARE * len(solution.shaping))
 
     def _has_heads_of(self, other: "LinearSVM") -> bool:
         """Whether the heads are those of another model, certificates included: then nothing has moved them.

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way,
 MOST_CHANGED_WIDE = 6  # where there are many features also with more than this;
-LARGEST_SHARE = 0.1  # and with more than this of those that shape a head, to solve it anew is as fast
+LARGEST_SHARE = 0.1  # and if more than this of those that shape a head leave from inside, to solve it anew is as fast
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
 WIDE = 256  # features from which on the steps of an update are large enough for threads
@@ -190,7 +190,7 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
                     ready[found.positive] = found
     others = [
         head for head, change in affected
-        if head.positive not in ready and not on_device and change.count <= LARGEST_SHARE * len(head.influential)
+        if head.positive not in ready and not on_device and not leaves_much(head, change)
     ]  # fmt: skip
     for piece in pieces(samples, others):
         for head in refine(samples, resume(samples, piece), engine):
@@ -201,6 +201,12 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
         ready |= {found.positive: found for found in from_scratch(samples, unknown)}
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, Work(len(unknown), samples.counter.passes))
+
+
+def leaves_much(head: Head, change: Change) -> bool:
+    """Whether so many samples inside leave that a head is solved anew."""
+    inside = np.count_nonzero(located(change.leaving, head.inside)[1])
+    return bool(inside > LARGEST_SHARE * len(head.influential))
 
 
 def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
@@ -291,7 +297,7 @@ def resume_head(samples: Samples, head: Head, margins: Floats) -> Trial:
     alpha[~samples.alive] = 0.0
     width = first_width(margins, len(head.w))
     return Trial(
-        head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=width,
+        head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=width, spread=width,
         reach=REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0, known=head.known,
     )  # fmt: skip
 

@@ -125,15 +125,21 @@ def begin(samples: Samples, trial: Trial) -> Proposal:
 def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
     """Solve ever narrower smoothings of a small working set by Newton's method, until the partition is clear."""
     X, y, cap = samples.rows(now.working), trial.y[now.working], samples.caps[now.working]
-    share, light, before = shares(samples, now.working), Light.of(X), np.inf
+    share, light = shares(samples, now.working), Light.of(X)
+    before = between_bounds(now.alpha, cap) if now.spread < np.inf else np.inf
     for _ in range(LEVELS_PER_ROUND):
         narrow(samples, trial, now, X, y, now.alpha, cap, share, light)
-        between = float(np.count_nonzero((now.alpha > 0.0) & (now.alpha < cap)))
+        between = between_bounds(now.alpha, cap)
         if now.strayed or (between >= SETTLED * before and follow(samples, trial, now, X, SHORT)):
             break
         before = between
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
             break
+
+
+def between_bounds(alpha: Floats, cap: Floats) -> float:
+    """How many multipliers are strictly between their bounds."""
+    return float(np.count_nonzero((alpha > 0.0) & (alpha < cap)))
 
 
 def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) -> bool:
