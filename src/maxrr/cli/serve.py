@@ -1,0 +1,151 @@
+"""`maxrr serve`: requests of people and predictions over HTTP, and a worker that carries the requests out."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from maxrr.cli import show
+from maxrr.cli.options import CorePolicy, Source
+from maxrr.cli.run import USAGE, Stop
+
+if TYPE_CHECKING:
+    from maxrr.service import Settings
+    from maxrr.workspace import Workspace
+
+DATABASE, RESOLVER = "MAXRR_DATABASE", "MAXRR_RESOLVER"
+"""Variables of the environment: the URL of the database, which may hold a password, and the operator's function that
+maps identities to subjects, as package.module:function."""
+AGAIN = 2.0  # seconds, after which a worker that has ended is started again
+
+
+def serve(
+    workspace: Annotated[
+        Path | None, Argument(metavar="[WORKSPACE]", help="The workspace: a folder that `maxrr fit` made.")
+    ] = None,
+    host: Annotated[
+        str, Option(help="The address to listen at; others than this machine's own need --cert.")
+    ] = "127.0.0.1",
+    port: Annotated[int, Option(help="The port to listen at.", min=0, max=65535)] = 8080,
+    policy: CorePolicy = "refuse",
+    source: Source = None,
+    cert: Annotated[Path | None, Option(help="A file with the certificate and its key, for TLS.")] = None,
+    worker: Annotated[
+        bool, Option("--worker/--no-worker", help="Whether a worker carries requests out beside the server.")
+    ] = True,
+    server: Annotated[
+        bool, Option("--server/--worker-only", help="Whether to listen, or only to carry requests out.")
+    ] = True,
+    demo: Annotated[bool, Option("--demo", help="Serve a workspace of handwritten digits, with three tokens.")] = False,
+) -> None:
+    """Serve a workspace: take requests of people, carry them out, predict.
+
+    A request for core records waits for a decision, unless --policy says one for all. Callers need tokens, which
+    `maxrr token new` makes. The database is a file beside the workspace, or what MAXRR_DATABASE names, such as
+    postgresql://user:password@host/name, which several servers and workers may share.
+
+    Examples:
+
+        maxrr serve ws/
+        maxrr serve ws/ --host 0.0.0.0 --cert /etc/maxrr/server.pem --policy retrain
+        maxrr serve --demo
+    """
+    if (workspace is None) != demo:
+        raise Stop(USAGE, "name the workspace to serve, or say --demo: one of them")
+    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    from maxrr.cli.workspaces import own_code
+
+    if workspace is None:
+        raise Stop(USAGE, "the demo comes later")
+    with own_code(), beside(workspace, policy, source) if worker and server else nobody():
+        settings = settings_of(workspace, policy, source)
+        if server:
+            listen(settings, host, port, cert)
+        else:
+            work(settings)
+
+
+def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Settings:
+    """What the service is told, by options and the environment."""
+    from maxrr.cli.workspaces import open_as_named
+    from maxrr.nets.naming import find_maker
+    from maxrr.service import Settings
+    from maxrr.workspace import overview
+
+    overview(workspace)  # says what is missing
+
+    def open_workspace(read_only: bool) -> Workspace:
+        return open_as_named(workspace, source, None, read_only)
+
+    named = os.environ.get(RESOLVER)
+    return Settings(
+        workspace.absolute(), open_workspace, os.environ.get(DATABASE, ""), policy,
+        resolver=None if named is None else find_maker(named),
+    )  # fmt: skip
+
+
+def work(settings: Settings) -> None:
+    """Carry requests out until somebody ends this process."""
+    from maxrr.service.api import Service
+    from maxrr.service.worker import Worker
+
+    service = Service.of(settings)
+    worker = Worker(settings, service.requests)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: worker.stop())
+    worker.run()
+    service.close()
+
+
+def listen(settings: Settings, host: str, port: int, cert: Path | None) -> None:
+    """Listen until somebody ends this process."""
+    import uvicorn
+
+    from maxrr.service import app
+
+    uvicorn.run(
+        app(settings), host=host, port=port, access_log=False, log_config=None, server_header=False,
+        ssl_certfile=cert, limit_concurrency=500, timeout_keep_alive=10,
+    )  # fmt: skip
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """No worker: others carry requests out."""
+    yield
+
+
+@contextmanager
+def beside(workspace: Path, policy: str, source: list[str] | None) -> Iterator[None]:
+    """A worker in a process of its own for as long as the block lasts, started again where it ends."""
+    places = [part for each in source or [] for part in ("--source", each)]
+    command = [sys.executable, "-m", "maxrr", "serve", str(workspace), "--worker-only", "--policy", policy, *places]
+    ending = threading.Event()
+    running = [subprocess.Popen(command)]
+
+    def keep() -> None:
+        while not ending.is_set():
+            running[0].wait()
+            if not ending.wait(AGAIN):
+                show.warning("the worker has ended, and is started again")
+                running[0] = subprocess.Popen(command)
+
+    keeping = threading.Thread(target=keep, daemon=True)
+    keeping.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        running[0].terminate()
+        keeping.join()
