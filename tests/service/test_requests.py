@@ -46,9 +46,9 @@ def test_core_records_wait_for_a_decision_that_shows_each_policy(house):
     house.work()
     request = house.follow(asked["id"])
     assert (request["guarantee"], request["policy"]) == ("exact-retrain", "retrain")
-    assert states(request) == ["received", "waiting", "planned", "executing", "done"]
-    assert request["events"][2]["actor"] == "operator"
-    assert request["events"][2]["reason"] == "approved: retrain, by law"
+    assert states(request) == ["received", "planned", "waiting", "planned", "executing", "done"]
+    assert request["events"][3]["actor"] == "operator"
+    assert request["events"][3]["reason"] == "approved: retrain, by law"
 
 
 def test_nothing_here_is_an_answer_with_a_signature(house):

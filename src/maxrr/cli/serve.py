@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +22,10 @@ from maxrr.cli.run import USAGE, Stop
 
 if TYPE_CHECKING:
     from maxrr.service import Settings
+    from maxrr.service.worker import Worker
     from maxrr.workspace import Workspace
 
+SERVER = "MAXRR_SERVER"  # the process that a worker was started beside
 DATABASE, RESOLVER = "MAXRR_DATABASE", "MAXRR_RESOLVER"
 """Variables of the environment: the URL of the database, which may hold a password, and the operator's function that
 maps identities to subjects, as package.module:function."""
@@ -104,8 +107,17 @@ def work(settings: Settings) -> None:
     worker = Worker(settings, service.requests)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
+    if SERVER in os.environ:
+        threading.Thread(target=end_with_server, args=[worker], daemon=True).start()
     worker.run()
     service.close()
+
+
+def end_with_server(worker: Worker) -> None:
+    """Stop a worker whose server was killed: the next server brings its own."""
+    while str(os.getppid()) == os.environ[SERVER]:
+        time.sleep(AGAIN)
+    worker.stop()
 
 
 def listen(settings: Settings, host: str, port: int, cert: Path | None) -> None:
@@ -114,6 +126,7 @@ def listen(settings: Settings, host: str, port: int, cert: Path | None) -> None:
 
     from maxrr.service import app
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends first, and then raises it again
     uvicorn.run(
         app(settings), host=host, port=port, access_log=False, log_config=None, server_header=False,
         ssl_certfile=cert, limit_concurrency=500, timeout_keep_alive=10,
@@ -132,14 +145,15 @@ def beside(workspace: Path, policy: str, source: list[str] | None) -> Iterator[N
     places = [part for each in source or [] for part in ("--source", each)]
     command = [sys.executable, "-m", "maxrr", "serve", str(workspace), "--worker-only", "--policy", policy, *places]
     ending = threading.Event()
-    running = [subprocess.Popen(command)]
+    environment = {**os.environ, SERVER: str(os.getpid())}
+    running = [subprocess.Popen(command, env=environment)]
 
     def keep() -> None:
         while not ending.is_set():
             running[0].wait()
             if not ending.wait(AGAIN):
                 show.warning("the worker has ended, and is started again")
-                running[0] = subprocess.Popen(command)
+                running[0] = subprocess.Popen(command, env=environment)
 
     keeping = threading.Thread(target=keep, daemon=True)
     keeping.start()
@@ -148,4 +162,4 @@ def beside(workspace: Path, policy: str, source: list[str] | None) -> Iterator[N
     finally:
         ending.set()
         running[0].terminate()
-        keeping.join()
+        running[0].wait()

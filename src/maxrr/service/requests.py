@@ -15,7 +15,7 @@ from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
 from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
-from maxrr.service.states import CANCELLED, DONE, ENDED, EXECUTING, OPEN, RECEIVED, REFUSED, leads_to
+from maxrr.service.states import CANCELLED, DONE, ENDED, EXECUTING, OPEN, PLANNED, RECEIVED, REFUSED, leads_to
 
 ERASE = "erase"
 MOST = 500  # requests on a page of a list
@@ -54,6 +54,11 @@ class Planned:
     policy: str | None
     plan: dict[str, Any] | None
     reason: str
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The states that a request goes through with it."""
+        return (PLANNED,) if self.state == PLANNED else (PLANNED, self.state)
 
 
 @dataclass(frozen=True)
@@ -183,10 +188,10 @@ class Requests:
         """Write a request, its key and its first events."""
         id_, time = uuid.uuid4().hex, now()
         state = RECEIVED if planned is None else planned.state
-        said = {"policy": planned.policy, "plan": planned.plan} if planned else {}
+        looked = {"policy": planned.policy, "plan": planned.plan} if planned else {}
         row = {
             "id": id_, "kind": asked.kind, "owner": owner, "state": state, "received": time, "idempotency": idempotency,
-            "due": asked.due.isoformat(), "regulation": asked.regulation, **said,
+            "due": asked.due.isoformat(), "regulation": asked.regulation, **looked,
         }  # fmt: skip
         done = connection.execute(insert(tables.requests).values(row))
         assert done.inserted_primary_key is not None
@@ -200,7 +205,8 @@ class Requests:
         )
         first = [{"request": serial, "time": time, "state": RECEIVED, "actor": owner, "reason": ""}]
         if planned is not None:
-            first.append({"request": serial, "time": time, "state": state, "actor": "plan", "reason": planned.reason})
+            said = {"request": serial, "time": time, "actor": "plan", "reason": planned.reason}
+            first += [{**said, "state": each} for each in planned.states]
         connection.execute(insert(tables.events), first)
         return Request(serial, **{each.name: row.get(each.name) for each in fields(Request)[1:]})  # type: ignore[arg-type]
 
@@ -341,7 +347,8 @@ class Requests:
         with self.database.write() as connection:
             for serial, planned in looked_at.items():
                 values = {"policy": planned.policy, "plan": planned.plan}
-                moved(connection, [serial], planned.state, actor, planned.reason, **values)
+                for state in planned.states:
+                    moved(connection, [serial], state, actor, planned.reason, **values)
 
     def decide(self, request: Request, state: str, actor: str, reason: str, policy: str | None = None) -> Request:
         """Take a step that somebody decided on.

@@ -4,7 +4,7 @@ RECEIVED, PLANNED, WAITING, EXECUTING = "received", "planned", "waiting", "execu
 DONE, REFUSED, FAILED, CANCELLED = "done", "refused", "failed", "cancelled"
 
 FOLLOWS = {
-    RECEIVED: (PLANNED, WAITING, CANCELLED),
+    RECEIVED: (PLANNED, CANCELLED),
     PLANNED: (EXECUTING, WAITING, CANCELLED),
     WAITING: (PLANNED, REFUSED, CANCELLED),
     EXECUTING: (DONE, REFUSED, FAILED, WAITING, PLANNED),  # the last where a worker could not end it

@@ -1,0 +1,133 @@
+"""The same on SQLite and on a real PostgreSQL: the tables, the steps to them, and requests of several workers."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from maxrr.errors import DatabaseVersion, InUse
+from maxrr.service import app, tables
+from maxrr.service.api import Service
+from maxrr.service.database import Database
+from maxrr.service.requests import Asked, today
+from maxrr.service.worker import Worker
+from tests.service.conftest import House
+from tests.service.postgres import Postgres
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    cluster = Postgres(tmp_path_factory.mktemp("postgres") / "cluster")
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'requests.sqlite'}"
+    return request.getfixturevalue("postgres").database(f"test_{abs(hash(request.node.name))}")
+
+
+@pytest.fixture
+def house(settings, url):
+    made = app(replace(settings, database=url))
+    made.state.service.current.refresh()
+    with TestClient(made, client=("127.0.0.1", 1)) as client:
+        yield House(client, made.state.service)
+
+
+def test_requests_are_answered(house):
+    free, core = house.ids("free")[0], house.ids("core")[0]
+    asked = [house.submit(ids=[free]), house.submit(ids=[core]), house.submit(subject=99999)]
+    again = house.submit(ids=[free], headers={"Idempotency-Key": "k"})
+    assert house.submit(ids=[free], headers={"Idempotency-Key": "k"})["id"] == again["id"]
+    house.call("POST", f"/v1/requests/{asked[1]['id']}/approve", json={"policy": "retrain"})
+    house.work()
+    outcomes = [house.follow(each["id"])["outcome"] for each in [*asked, again]]
+    assert outcomes == ["done", "done", "nothing-here", "already-done"]
+    assert house.call("GET", "/v1/status").json()["requests"] == {"done": 4, "late": 0, "due_soon": 0}
+    assert house.call("POST", f"/v1/requests/{asked[0]['id']}/delivered").json()["delivered"]
+
+
+def test_events_are_only_appended(house):
+    house.submit(ids=house.ids("free")[:1])
+    for statement in ("UPDATE events SET reason = 'never'", "DELETE FROM events"):
+        with pytest.raises(DBAPIError), house.service.requests.database.engine.begin() as connection:
+            connection.execute(text(statement))
+    assert len(house.service.requests.events(1)) == 2
+
+
+def test_an_older_database_becomes_this_one_and_a_newer_one_is_refused(url):
+    database = Database(url)
+    add = text("ALTER TABLE requests ADD COLUMN more INTEGER")
+    with database.write() as connection:
+        assert tables.upgrade(connection) == 0
+    with database.write() as connection:
+        assert tables.upgrade(connection, [*tables.STEPS, lambda connection: connection.execute(add)]) == 1
+    assert "more" in [column["name"] for column in inspect(database.engine).get_columns("requests")]
+    with pytest.raises(DatabaseVersion), database.write() as connection:
+        tables.upgrade(connection)
+    database.close()
+
+
+def test_a_step_that_fails_leaves_nothing(url):
+    database = Database(url)
+
+    def breaks(connection):
+        connection.execute(text("ALTER TABLE requests ADD COLUMN more INTEGER"))
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), database.write() as connection:
+        tables.upgrade(connection, [*tables.STEPS, breaks])
+    assert "more" not in [column["name"] for column in inspect(database.engine).get_columns("requests")]
+    database.close()
+
+
+def test_a_request_is_taken_by_one_of_many(house):
+    """Compare and set: of many that move the same requests at once, each request is moved by one."""
+    requests, ids = house.service.requests, house.ids("free")
+    serials = [requests.submit(Asked({"ids": [id_]}, "gdpr", today()), "somebody")[0].serial for id_ in ids[:8]]
+    requests.move(serials, "planned", "test")
+    taken = []
+    takers = [
+        threading.Thread(target=lambda name=str(name): taken.extend(requests.move(serials, "executing", name)))
+        for name in range(8)
+    ]
+    for each in takers:
+        each.start()
+    for each in takers:
+        each.join()
+    assert sorted(taken) == serials
+
+
+def test_a_call_that_comes_many_times_at_once_is_one_request(house):
+    body, found = {"ids": house.ids("free")[:1]}, []
+
+    def ask():
+        found.append(house.service.requests.submit(Asked(body, "gdpr", today()), "me", None, "key")[0].id)
+
+    callers = [threading.Thread(target=ask) for _ in range(8)]
+    for each in callers:
+        each.start()
+    for each in callers:
+        each.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+
+
+def test_whoever_does_not_hold_the_workspace_stands_by_and_takes_over(house):
+    other = Service.of(house.service.settings)
+    second = Worker(house.service.settings, other.requests)
+    asked = house.submit(ids=house.ids("free")[:1])
+    with house.service.settings.open(False):
+        with pytest.raises(InUse):
+            house.service.settings.open(False)
+        assert house.follow(asked["id"])["state"] == "planned"
+    with house.service.settings.open(False) as workspace:
+        assert second.turn(workspace)
+    assert house.follow(asked["id"])["state"] == "done"
+    other.close()
