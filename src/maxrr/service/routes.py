@@ -290,10 +290,10 @@ def predict(call: Call, answer: Response, said: Records, _: Predictor) -> Predic
     if kind.dtype.names is not None:
         raise DataError("this model takes several inputs a record: predict with maxrr predict")
     try:
-        records = np.asarray(said.records, dtype=np.float64).reshape(-1, *kind.shape)
+        records = np.asarray(said.records, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
-        raise DataError(f"the records of this model are {kind}: send a list of such lists of numbers") from None
-    if len(records) != len(said.records):
+        records = np.empty(0)
+    if records.shape[1:] != kind.shape:
         raise DataError(f"the records of this model are {kind}: send a list of such lists of numbers")
     answer.headers[VERSION] = snapshot.version
     return Predictions(classes=snapshot.model.predict(records.astype(kind.dtype)).tolist())
