@@ -1,7 +1,9 @@
 """Kill workers and the server of a service at random while requests come in. Run as a program: it forks, which needs a
 process without threads.
 
-    python -m tests.service.faults FOLDER sqlite|postgresql WORKERS REQUESTS KILLS
+    python -m tests.service.faults FOLDER sqlite,1,200,10 postgresql,2,1000,50
+
+Each run is named by its database, and how many workers, requests and kills there are.
 """
 
 import json
@@ -65,7 +67,9 @@ class House:
 
     def open(self, read_only: bool) -> Workspace:
         key = None if read_only else KEY
-        return Workspace.open(self.settings.workspace, records=lambda: self.records, signing_key=key, read_only=read_only)
+        return Workspace.open(
+            self.settings.workspace, records=lambda: self.records, signing_key=key, read_only=read_only
+        )
 
     def serve(self) -> None:
         logging.disable(logging.INFO)
@@ -124,7 +128,7 @@ def main(place: Path, kind: str, workers: int, requests: int, kills: int) -> Non
     assert len(ids) == requests
     url = ""
     if kind == "postgresql":
-        postgres = Postgres(place / "cluster", durable=True)
+        postgres = Postgres(durable=True)
         url = postgres.url
     house, asked, killed = House(place, url, workers, records), dict[str, int](), 0
     try:
@@ -145,7 +149,7 @@ def main(place: Path, kind: str, workers: int, requests: int, kills: int) -> Non
     finally:
         house.end()
         if postgres is not None:
-            postgres.stop()
+            postgres.remove()
     assert {each["id"] for each in found} == set(asked), "a request was lost, or is there twice"
     assert all((each["state"], each["outcome"]) == ("done", "done") for each in found)
     assert all([event["state"] in ENDED for event in events].count(True) == 1 for events in told.values())
@@ -167,4 +171,8 @@ def main(place: Path, kind: str, workers: int, requests: int, kills: int) -> Non
 
 if __name__ == "__main__":
     os.environ["XDG_STATE_HOME"] = sys.argv[1] + "/state"
-    main(Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:]))
+    for place, run in enumerate(sys.argv[2:]):
+        database, *counts = run.split(",")
+        folder = Path(sys.argv[1], str(place))
+        folder.mkdir()
+        main(folder, database, *map(int, counts))

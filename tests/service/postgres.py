@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,18 +15,25 @@ class Postgres:
     Without flushing it is as quick as tests want it; kills of the server itself are tried with it.
     """
 
-    def __init__(self, folder: Path, *, durable: bool = False) -> None:
-        self.folder = folder
+    def __init__(self, *, durable: bool = False) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="maxrr-postgres-"))
         self.durable = durable
         self.binaries = binaries()
         self.port = free_port()
-        folder.mkdir(mode=0o700)
-        if os.getuid() == 0:
-            shutil.chown(folder, "postgres", "postgres")
-            for each in folder.parents[:3]:
-                each.chmod(each.stat().st_mode | 0o011)
+        if os.getuid() == 0:  # which PostgreSQL refuses to be
+            shutil.chown(self.folder, "postgres", "postgres")
         self.do(
-            "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"
+            "initdb",
+            "-D",
+            self.folder / "data",
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-sync",
+            "--locale=C",
         )
         self.start()
 
@@ -43,6 +51,10 @@ class Postgres:
 
     def stop(self) -> None:
         self.do("pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder)
 
     def database(self, name: str) -> str:
         """Make an empty database, and return its URL."""

@@ -19,10 +19,10 @@ from tests.service.postgres import Postgres
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    cluster = Postgres(tmp_path_factory.mktemp("postgres") / "cluster")
+def postgres():
+    cluster = Postgres()
     yield cluster
-    cluster.stop()
+    cluster.remove()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

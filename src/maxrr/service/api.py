@@ -80,6 +80,7 @@ def app(settings: Settings) -> FastAPI:
     made.state.service, made.state.guard = service, Guard(service.tokens, settings.rate)
     made.include_router(routes.router)
     made.add_exception_handler(MaxRRError, problems.of_ours)
+    made.add_exception_handler(OSError, problems.of_disk)
     made.add_exception_handler(RequestValidationError, problems.of_input)
     made.add_exception_handler(HTTPException, problems.of_http)
     made.add_middleware(Watch, body=settings.body)

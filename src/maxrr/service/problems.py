@@ -43,6 +43,12 @@ async def of_ours(_: Request, error: Exception) -> JSONResponse:
     return problem(status, error.code, (words or error.code).splitlines()[0])
 
 
+async def of_disk(_: Request, error: Exception) -> JSONResponse:
+    """Answer that the machine refuses, as where its disk is full. Nothing was changed."""
+    note(error)
+    return problem(503, "disk", "the service cannot write: its operator finds why in the log. Nothing was changed")
+
+
 async def of_input(_: Request, error: Exception) -> JSONResponse:
     """Answer with what is wrong with a call, without repeating what it said."""
     assert isinstance(error, RequestValidationError)
