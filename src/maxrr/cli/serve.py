@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
@@ -37,7 +38,7 @@ def serve(
         Path | None, Argument(metavar="[WORKSPACE]", help="The workspace: a folder that `maxrr fit` made.")
     ] = None,
     host: Annotated[
-        str, Option(help="The address to listen at; others than this machine's own need --cert.")
+        str, Option(help="The address to listen at. At others than this machine's own give --cert.")
     ] = "127.0.0.1",
     port: Annotated[int, Option(help="The port to listen at.", min=0, max=65535)] = 8080,
     policy: CorePolicy = "refuse",
@@ -65,18 +66,23 @@ def serve(
     """
     if (workspace is None) != demo:
         raise Stop(USAGE, "name the workspace to serve, or say --demo: one of them")
-    logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
     from maxrr.cli.workspaces import own_code
 
-    if workspace is None:
-        raise Stop(USAGE, "the demo comes later")
-    with own_code(), beside(workspace, policy, source) if worker and server else nobody():
+    if cert is None and host not in ("127.0.0.1", "localhost", "::1"):
+        show.warning(f"nothing is encrypted at {host}: tokens can be read on the way, where no proxy of yours adds TLS")
+    with own_code(), ExitStack() as until_ended:
+        if workspace is None:
+            from maxrr.cli.serve_demo import demo_workspace
+
+            workspace = demo_workspace(Path(until_ended.enter_context(TemporaryDirectory(prefix="maxrr-demo-"))), port)
         settings = settings_of(workspace, policy, source)
-        if server:
-            listen(settings, host, port, cert)
-        else:
+        logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
+        if not server:
             work(settings)
+            return
+        if worker:
+            until_ended.enter_context(beside(workspace, policy, source))
+        listen(settings, host, port, cert)
 
 
 def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Settings:
@@ -131,12 +137,6 @@ def listen(settings: Settings, host: str, port: int, cert: Path | None) -> None:
         app(settings), host=host, port=port, access_log=False, log_config=None, server_header=False,
         ssl_certfile=cert, limit_concurrency=500, timeout_keep_alive=10,
     )  # fmt: skip
-
-
-@contextmanager
-def nobody() -> Iterator[None]:
-    """No worker: others carry requests out."""
-    yield
 
 
 @contextmanager
