@@ -192,9 +192,7 @@ def cpu_seconds(server: int) -> dict[str, float]:
 def quantiles(took: Sequence[float]) -> dict[str, float]:
     """Milliseconds."""
     names = {"p50": 50, "p95": 95, "p99": 99, "most": 100}
-    return {
-        "count": len(took), **{name: round(1e3 * float(np.percentile(took, at)), 2) for name, at in names.items()}
-    }
+    return {"count": len(took), **{name: round(1e3 * float(np.percentile(took, at)), 2) for name, at in names.items()}}
 
 
 if __name__ == "__main__":

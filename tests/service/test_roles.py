@@ -9,6 +9,8 @@ ALL = {*ROLES}
 ASK, READ, WATCH = {REQUESTER, OPERATOR}, {REQUESTER, OPERATOR, AUDITOR}, {OPERATOR, AUDITOR}
 MAY = {
     ("POST", "/v1/requests"): ASK,
+    ("POST", "/v1/additions"): {OPERATOR},
+    ("POST", "/v1/corrections"): {OPERATOR},
     ("GET", "/v1/requests"): READ,
     ("GET", "/v1/requests/{id}"): READ,
     ("GET", "/v1/requests/{id}/plan"): READ,

@@ -4,21 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from maxrr.errors import NotHere
+from maxrr.service.changes import arguments
 from maxrr.service.requests import Planned
-from maxrr.service.states import PLANNED, WAITING
+from maxrr.service.states import ADD, PLANNED, WAITING
 from maxrr.unlearning import MaxRR, Plan
 from maxrr.unlearning.actions import REFUSE
 
 KINDS = ("core", "influential", "free", "already_forgotten")
 
 
-def look(model: MaxRR, body: Mapping[str, Any], standing: str) -> Planned:
+def look(model: MaxRR, kind: str, body: Mapping[str, Any], standing: str) -> Planned:
     """Plan a request under the policy that touches no core record, and where that refuses, under the standing one.
 
     What the model knows nothing of is planned as well: that nothing is here is an answer, which the worker signs.
     """
     try:
-        plan = plan_of(model, body, REFUSE)
+        plan = plan_of(model, kind, body, REFUSE)
     except NotHere as error:
         return Planned(PLANNED, None, None, error.code)
     if plan.refusal is None:
@@ -31,9 +32,10 @@ def look(model: MaxRR, body: Mapping[str, Any], standing: str) -> Planned:
     return Planned(WAITING, None, waiting(plan), "core records: a policy is to be chosen")
 
 
-def plan_of(model: MaxRR, body: Mapping[str, Any], policy: str) -> Plan:
+def plan_of(model: MaxRR, kind: str, body: Mapping[str, Any], policy: str) -> Plan:
     """Plan a request under a policy for core records."""
-    return model.plan(body.get("ids"), subjects=body.get("subjects"), core_policy=policy)
+    asked = arguments(model, kind, body)
+    return model.plan(**asked) if kind == ADD else model.plan(**asked, core_policy=policy)
 
 
 def waiting(plan: Plan) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
 from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
-from maxrr.service.states import CANCELLED, DONE, ENDED, EXECUTING, OPEN, PLANNED, RECEIVED, REFUSED, leads_to
+from maxrr.service.states import CANCELLED, DONE, ENDED, ERASE, EXECUTING, OPEN, PLANNED, RECEIVED, REFUSED, leads_to
 
-ERASE = "erase"
 MOST = 500  # requests on a page of a list
 
 
@@ -28,13 +27,13 @@ class Asked:
     Attributes
     ----------
     body : dict
-        `ids` or `subjects`, each a list. It names people, and lies in the database under a key.
+        What it names or brings: of an erasure `ids` or `subjects`, each a list. It lies in the database under a key.
     regulation : str
         The law that gives the right, in lower case; it may decide when the request is due.
     due : date
         By when it is to be answered.
     kind : str
-        What is to be done: "erase".
+        What is to be done: "erase", "add" or "rectify".
     """
 
     body: Mapping[str, Any]
@@ -79,6 +78,8 @@ class Request:
         What the plan said; where a decision is waited for, one for each policy in `policies`.
     outcome, code : str or None
         What the workspace said at the end: "done", "already-done", "nothing-here" or "refused"; and by which error.
+    begun : int or None
+        How many receipts there were when an addition or a correction was begun.
     number, guarantee : int, str or None
         The number of the receipt, and what it promises.
     ended, delivered : str or None
@@ -97,6 +98,7 @@ class Request:
     plan: dict[str, Any] | None
     outcome: str | None
     code: str | None
+    begun: int | None
     number: int | None
     guarantee: str | None
     ended: str | None

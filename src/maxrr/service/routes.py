@@ -4,7 +4,6 @@ import json
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi import Request as Call
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
@@ -13,10 +12,11 @@ from maxrr.data.checks import check_identifiers
 from maxrr.errors import DataError, MaxRRError, NotHere, WrongState
 from maxrr.evidence import Dossier
 from maxrr.service import metrics
+from maxrr.service.changes import records_of
 from maxrr.service.guard import needs
 from maxrr.service.planning import look, plan_of, waiting
 from maxrr.service.requests import Asked, Event, Planned, Request, today
-from maxrr.service.states import CANCELLED, PLANNED, REFUSED, STATES
+from maxrr.service.states import ADD, CANCELLED, ERASE, PLANNED, RECTIFY, REFUSED, STATES
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES, Actor
 from maxrr.unlearning.actions import REFUSE
 
@@ -31,6 +31,7 @@ Anybody = Annotated[Actor, Depends(needs(*ROLES))]
 
 Identifier = StrictInt | Annotated[StrictStr, Field(min_length=1, max_length=500)]
 Reason = Annotated[str, Field(max_length=400, description="Why, in words; it stays in the events: name nobody.")]
+IdempotencyKey = Annotated[str | None, Header(min_length=1, max_length=255)]
 VERSION = "Maxrr-Model"
 
 
@@ -55,6 +56,23 @@ class Submission(Strict):
     identity: Identity | None = None
     regulation: str = Field("gdpr", pattern="^[a-z0-9-]{1,32}$")
     due: date | None = Field(None, description="By when it is to be answered, if not as the regulation says.")
+
+
+class Addition(Strict):
+    """Records to learn, with the class and the id of each, and whom each is about if the model's records say so."""
+
+    records: list[Any] = Field(min_length=1, max_length=10_000)
+    labels: list[Identifier]
+    ids: list[Identifier]
+    subjects: list[Identifier] | None = None
+
+
+class Correction(Strict):
+    """What a record should be, and of which class if that changes."""
+
+    id: Identifier
+    record: list[Any]
+    label: Identifier | None = None
 
 
 class Decision(Strict):
@@ -141,21 +159,40 @@ def found(call: Call, id_: str, actor: Actor) -> Request:
 
 @router.post("/v1/requests", status_code=201)
 def submit(
-    call: Call, answer: Response, said: Submission, actor: Asker,
-    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=255)] = None,
+    call: Call, answer: Response, said: Submission, actor: Asker, idempotency_key: IdempotencyKey = None
 ) -> RequestShown:  # fmt: skip
     """Ask to forget a person or records. The same idempotency key and body give the same request again."""
+    return take(call, answer, asked_of(call.app.state.service, said), actor, idempotency_key)
+
+
+@router.post("/v1/additions", status_code=201)
+def add(
+    call: Call, answer: Response, said: Addition, actor: Operator, idempotency_key: IdempotencyKey = None
+) -> RequestShown:  # fmt: skip
+    """Ask to learn more records, which enter the heads at once."""
+    return take(call, answer, change_of(call.app.state.service, ADD, said), actor, idempotency_key)
+
+
+@router.post("/v1/corrections", status_code=201)
+def rectify(
+    call: Call, answer: Response, said: Correction, actor: Operator, idempotency_key: IdempotencyKey = None
+) -> RequestShown:  # fmt: skip
+    """Ask to correct a record: it is forgotten, and another is learned in its place."""
+    return take(call, answer, change_of(call.app.state.service, RECTIFY, said), actor, idempotency_key)
+
+
+def take(call: Call, answer: Response, asked: Asked, actor: Actor, idempotency: str | None) -> RequestShown:
+    """Look at the model for a request, and take it."""
     service = call.app.state.service
-    asked = asked_of(service, said)
     try:
-        planned: Planned | None = look(service.current.snapshot.model, asked.body, service.settings.policy)
+        planned: Planned | None = look(service.current.snapshot.model, asked.kind, asked.body, service.settings.policy)
     except DataError as error:
         if not isinstance(error, NotHere):
             raise
         planned = None
     except MaxRRError:  # no model can be looked at now: the worker plans
         planned = None
-    request, is_new = service.requests.submit(asked, actor.name, planned, idempotency_key)
+    request, is_new = service.requests.submit(asked, actor.name, planned, idempotency)
     answer.status_code = 201 if is_new else 200
     answer.headers["Location"] = f"/v1/requests/{request.id}"
     return shown(request)
@@ -177,6 +214,15 @@ def asked_of(service: Any, said: Submission) -> Asked:
     check_identifiers(named, "what is asked for")
     days = service.settings.regulations.get(said.regulation, service.settings.days)
     return Asked({name: named}, said.regulation, said.due or today() + timedelta(days=days))
+
+
+def change_of(service: Any, kind: str, said: Addition | Correction) -> Asked:
+    """Return what an addition or a correction asks for."""
+    body = said.model_dump()
+    for name in ("ids", "subjects"):
+        if body.get(name) is not None:
+            check_identifiers(body[name], name)
+    return Asked(body, "none", today() + timedelta(days=service.settings.days), kind)
 
 
 @router.get("/v1/requests")
@@ -209,7 +255,7 @@ def plan(call: Call, id: str, actor: Reader) -> dict[str, Any]:
     """Plan a request anew: what it would come to now, under each policy where it is for core records."""
     service, request = call.app.state.service, found(call, id, actor)
     body = service.requests.body(request)
-    return waiting(plan_of(service.current.snapshot.model, body, request.policy or REFUSE))
+    return waiting(plan_of(service.current.snapshot.model, request.kind, body, request.policy or REFUSE))
 
 
 @router.post("/v1/requests/{id}/approve")
@@ -262,7 +308,7 @@ def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "htm
     if request.number is None:
         raise WrongState(f"request {id} is {request.state}, and has no receipt that a page could show")
     body = service.requests.body(request)
-    (subject,) = body.get("subjects", [None])
+    (subject,) = body.get("subjects") or [None] if request.kind == ERASE else [None]
     snapshot = service.current.snapshot
     if snapshot.workspace.status().requests < request.number:
         raise WrongState(f"the receipt of request {id} is being read: try again")
@@ -286,17 +332,9 @@ def delivered(call: Call, id: str, actor: Asker) -> RequestShown:
 def predict(call: Call, answer: Response, said: Records, _: Predictor) -> Predictions:
     """Tell the classes of records, by the model that is current; the header Maxrr-Model names its bytes."""
     snapshot = call.app.state.service.current.snapshot
-    kind = snapshot.model.kind_
-    if kind.dtype.names is not None:
-        raise DataError("this model takes several inputs a record: predict with maxrr predict")
-    try:
-        records = np.asarray(said.records, dtype=np.float64)
-    except (ValueError, TypeError, OverflowError):
-        records = np.empty(0)
-    if records.shape[1:] != kind.shape:
-        raise DataError(f"the records of this model are {kind}: send a list of such lists of numbers")
+    records = records_of(snapshot.model.kind_, said.records)
     answer.headers[VERSION] = snapshot.version
-    return Predictions(classes=snapshot.model.predict(records.astype(kind.dtype)).tolist())
+    return Predictions(classes=snapshot.model.predict(records).tolist())
 
 
 @router.get("/v1/model")

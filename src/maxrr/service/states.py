@@ -1,5 +1,6 @@
 """The states of a request, and which follows which."""
 
+ERASE, ADD, RECTIFY = "erase", "add", "rectify"  # kinds of requests
 RECEIVED, PLANNED, WAITING, EXECUTING = "received", "planned", "waiting", "executing"
 DONE, REFUSED, FAILED, CANCELLED = "done", "refused", "failed", "cancelled"
 

@@ -43,6 +43,7 @@ requests = Table(
     Column("fingerprint", String(64)),  # an HMAC of the body, under the request's key
     Column("outcome", String(16)),
     Column("code", String(64)),
+    Column("begun", Integer),  # how many receipts there were when a change was begun
     Column("number", Integer),  # of the receipt
     Column("guarantee", String(32)),
     Column("answer", LargeBinary),  # the receipt; sealed where it is a statement that nothing is here

@@ -10,18 +10,29 @@ import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import delete, insert
 
-from maxrr.errors import DatabaseAway, EngineError, InUse, MaxRRError, NamesDestroyed, Refused, WorkspaceError
+from maxrr.errors import (
+    CoreRefused,
+    DatabaseAway,
+    EngineError,
+    InUse,
+    MaxRRError,
+    NamesDestroyed,
+    Refused,
+    WorkspaceError,
+)
 from maxrr.service import tables
+from maxrr.service.changes import carry_out
 from maxrr.service.planning import look
 from maxrr.service.problems import note
-from maxrr.service.requests import Ending, Request, Requests
+from maxrr.service.requests import Ending, Planned, Request, Requests
 from maxrr.service.sealing import seal
 from maxrr.service.settings import Settings
-from maxrr.service.states import DONE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
+from maxrr.service.states import DONE, ERASE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
 from maxrr.svm import ConvergenceError
 from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.receipts import Receipt
@@ -96,25 +107,39 @@ class Worker:
         some = begun or self.requests.listed([PLANNED], due_first=True, limit=TOGETHER)
         if not some:
             return False
+        some = [each for each in some if each.kind != ERASE][:1] or some  # a change is carried out by itself
         policy = min({each.policy or REFUSE for each in some}, key=lambda policy: (policy != REFUSE, policy))
-        if policy != REFUSE and not begun and self.stopping.wait(self.settings.gather):
-            return False
-        if policy != REFUSE and not begun:
+        if policy != REFUSE and not begun and some[0].kind == ERASE:  # others may share the training
+            if self.stopping.wait(self.settings.gather):
+                return False
             some = self.requests.listed([PLANNED], due_first=True, limit=TOGETHER)
-        some = [each for each in some if (each.policy or REFUSE) == policy]
+        some = [each for each in some if (each.policy or REFUSE) == policy and each.kind == some[0].kind]
         if not begun:
-            mine = set(self.requests.move([each.serial for each in some], EXECUTING, self.name))
-            some = [each for each in some if each.serial in mine]
+            some = self.claimed(workspace, some)
         self.execute(workspace, some, policy)
         return True
+
+    def claimed(self, workspace: Workspace, some: Sequence[Request]) -> list[Request]:
+        """Move requests to where they are executed, and return those that nobody else moved meanwhile."""
+        before: dict[str, Any] = {}
+        if some[0].kind != ERASE:
+            before["begun"] = some[0].begun or workspace.status().requests
+        mine = set(self.requests.move([each.serial for each in some], EXECUTING, self.name, **before))
+        return [replace(each, **before) for each in some if each.serial in mine]
 
     def look_at_new(self, workspace: Workspace) -> None:
         """Plan what was received while no model could be looked at."""
         some = self.requests.listed([RECEIVED], due_first=True, limit=TOGETHER)
         if not some:
             return
-        bodies = self.requests.bodies(some)
-        planned = {each.serial: look(workspace.model, bodies[each.serial], self.settings.policy) for each in some}
+        bodies, planned = self.requests.bodies(some), dict[int, Planned]()
+        for each in some:
+            try:
+                body = bodies.get(each.serial, {})
+                planned[each.serial] = look(workspace.model, each.kind, body, self.settings.policy)
+            except (ValueError, LookupError) as error:  # its execution says so
+                code = error.code if isinstance(error, MaxRRError) else "wrong-value"
+                planned[each.serial] = Planned(PLANNED, None, None, code)
         self.requests.plan(planned, self.name)
 
     def execute(self, workspace: Workspace, some: Sequence[Request], policy: str) -> None:
@@ -145,6 +170,8 @@ class Worker:
         self, workspace: Workspace, some: Sequence[Request], bodies: Mapping[int, Mapping[str, Any]], policy: str
     ) -> list[Ending]:  # fmt: skip
         """Answer requests by one batch, and return what became of each. They are carried out when this returns."""
+        if some[0].kind != ERASE:
+            return [self.changed(workspace, each, bodies[each.serial], policy) for each in some]
         tickets = dict[int, Ticket]()
         with workspace.batch(core_policy=policy, progress=self.progress) as batch:
             for each in some:
@@ -155,6 +182,15 @@ class Worker:
         if workspace.unfinished:
             log.warning("the requests were carried out, but old bytes could not be erased yet: tried again")
         return [self.ending(workspace, each, tickets[each.serial]) for each in some]
+
+    def changed(self, workspace: Workspace, request: Request, body: Mapping[str, Any], policy: str) -> Ending:
+        """Carry out an addition or a correction, and return what became of it."""
+        try:
+            begun = request.begun or 0
+            return done(request, workspace, carry_out(workspace, request.kind, body, policy, begun, self.progress))
+        except CoreRefused:
+            found = look(workspace.model, request.kind, body, REFUSE)
+            return Ending(request.serial, WAITING, found.reason, plan=found.plan)
 
     def unreadable(self, workspace: Workspace, request: Request) -> Ending:
         """Return the end of a request of which cannot be read any more what it asks for.
@@ -178,7 +214,7 @@ class Worker:
             ticket.receipt  # noqa: B018 (which raises why not)
         except Refused as refused:
             if refused.plans:  # the model was fitted anew since the plan
-                found = look(workspace.model, self.requests.body(request), REFUSE)
+                found = look(workspace.model, request.kind, self.requests.body(request), REFUSE)
                 return Ending(request.serial, WAITING, found.reason, plan=found.plan)
             return Ending(request.serial, REFUSED, refused.code, ticket.outcome, code=refused.code)
         raise AssertionError("a ticket that was refused raises why")
@@ -215,7 +251,7 @@ class Worker:
 def done(request: Request, workspace: Workspace, receipt: Receipt) -> Ending:
     """Return the end of a request that this receipt answers."""
     handed = workspace.receipt(receipt.number).to_bytes()
-    outcome = "already-done" if receipt.requested == receipt.already_forgotten else "done"
+    outcome = "already-done" if receipt.requested == receipt.already_forgotten > 0 else "done"
     return Ending(
         request.serial, DONE, f"receipt {receipt.number}: {receipt.guarantee}", outcome, number=receipt.number,
         guarantee=receipt.guarantee, answer=handed,
