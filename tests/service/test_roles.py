@@ -21,6 +21,8 @@ MAY = {
     ("GET", "/v1/requests/{id}/receipt"): READ,
     ("GET", "/v1/requests/{id}/page"): ASK,
     ("POST", "/v1/requests/{id}/delivered"): ASK,
+    ("POST", "/v1/requests/{id}/jobs"): {OPERATOR},
+    ("GET", "/v1/requests/{id}/jobs"): READ,
     ("POST", "/v1/predictions"): {PREDICTOR, OPERATOR},
     ("GET", "/v1/model"): {OPERATOR, AUDITOR, PREDICTOR},
     ("GET", "/v1/status"): WATCH,
@@ -28,7 +30,12 @@ MAY = {
     ("GET", "/openapi.json"): ALL,
 }
 OPEN = {("GET", "/health"), ("GET", "/ready")}
-BODIES = {"approve": {"policy": "retrain"}, "predictions": {"records": [[0.0] * 5]}, "requests": {"subject": 99999}}
+BODIES = {
+    "jobs": {"kind": "replay"},
+    "approve": {"policy": "retrain"},
+    "predictions": {"records": [[0.0] * 5]},
+    "requests": {"subject": 99999},
+}
 
 
 def test_every_route_is_in_the_table(house):

@@ -87,7 +87,7 @@ def serve(
 
 def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Settings:
     """What the service is told, by options and the environment."""
-    from maxrr.cli.workspaces import open_as_named
+    from maxrr.cli.workspaces import open_as_named, sides
     from maxrr.nets.naming import find_maker
     from maxrr.service import Settings
     from maxrr.workspace import overview
@@ -100,7 +100,7 @@ def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Setti
     named = os.environ.get(RESOLVER)
     return Settings(
         workspace.absolute(), open_workspace, os.environ.get(DATABASE, ""), policy,
-        resolver=None if named is None else find_maker(named),
+        resolver=None if named is None else find_maker(named), sides=lambda workspace: sides(workspace, source),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from maxrr.service import problems, routes, tables
 from maxrr.service.current import Current
 from maxrr.service.database import Database
 from maxrr.service.guard import Guard, Watch
+from maxrr.service.jobs import Jobs
 from maxrr.service.requests import Requests
 from maxrr.service.sealing import RequestKeys
 from maxrr.service.settings import Settings
@@ -30,13 +31,14 @@ class Service:
     requests: Requests
     tokens: Tokens
     current: Current
+    jobs: Jobs
 
     @classmethod
     def of(cls, settings: Settings) -> "Service":
         """Open the database and the file of keys, or make them."""
         database = Database(settings.url)
         keys = RequestKeys(settings.folder / "request-keys.bin")
-        return cls(settings, Requests(database, keys), Tokens(database), Current(settings))
+        return cls(settings, Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database))
 
     def workers(self) -> dict[str, tuple[str, str, float]]:
         """Return what each worker does, what stops it, and when it was last heard of."""

@@ -103,6 +103,23 @@ class EventShown(BaseModel):
     reason: str
 
 
+class JobAsked(Strict):
+    """What is to be done about a request that was carried out."""
+
+    kind: Literal["audit", "replay"]
+
+
+class JobShown(BaseModel):
+    """An audit or a replay: how far it is, and what it found."""
+
+    kind: str
+    state: str
+    progress: str
+    result: str
+    actor: str
+    time: datetime
+
+
 class RequestShown(BaseModel):
     """A request as it stands, without what names people."""
 
@@ -285,6 +302,23 @@ def retry(call: Call, id: str, said: Why, actor: Operator) -> RequestShown:
 def cancel(call: Call, id: str, said: Why, actor: Asker) -> RequestShown:
     """Cancel a request that is not being carried out yet."""
     return shown(call.app.state.service.requests.decide(found(call, id, actor), CANCELLED, actor.name, said.reason))
+
+
+@router.post("/v1/requests/{id}/jobs", status_code=202)
+def ask_for_job(call: Call, id: str, said: JobAsked, actor: Operator) -> list[JobShown]:
+    """Ask for an audit or a replay of a request. After an approximate answer an audit is asked for by itself."""
+    request = found(call, id, actor)
+    if request.number is None:
+        raise WrongState(f"request {id} is {request.state}, and has no receipt yet")
+    call.app.state.service.jobs.ask(request, said.kind, actor.name)
+    return jobs(call, id, actor)
+
+
+@router.get("/v1/requests/{id}/jobs")
+def jobs(call: Call, id: str, actor: Reader) -> list[JobShown]:
+    """List the audits and replays of a request, how far they are, and what they found."""
+    request = found(call, id, actor)
+    return [JobShown.model_validate(vars(each)) for each in call.app.state.service.jobs.of(request)]
 
 
 # Answers

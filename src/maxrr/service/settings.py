@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from maxrr.data import Dataset
 from maxrr.unlearning.actions import REFUSE
 from maxrr.workspace import Workspace
 
@@ -37,6 +38,11 @@ class Settings:
         How many bytes the body of a call may have.
     resolver : function, optional
         Maps an identity, given by its type and its value, to a subject id, or to None where nobody is known.
+    sides : function, optional
+        Reads the raw records of a workspace, those that were forgotten among them, and those for testing: for audits
+        and replays.
+    shadows : int
+        How many shadow models an audit trains.
     """
 
     workspace: Path
@@ -50,6 +56,8 @@ class Settings:
     rate: float = 500.0
     body: int = 1 << 20
     resolver: Callable[[str, str], int | str | None] | None = None
+    sides: Callable[[Workspace], tuple[Dataset, Dataset]] | None = None
+    shadows: int = 64
 
     @property
     def folder(self) -> Path:

@@ -77,6 +77,17 @@ workers = Table(
     Column("code", String(64), nullable=False),  # of what stops it; empty where nothing does
     Column("seen", Float, nullable=False),
 )  # fmt: skip
+jobs = Table(
+    "jobs", metadata,
+    Column("serial", Integer, primary_key=True),
+    Column("request", ForeignKey("requests.serial"), nullable=False, index=True),
+    Column("kind", String(16), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("progress", String(200), nullable=False),
+    Column("result", String(200), nullable=False),
+    Column("actor", String(64), nullable=False),
+    Column("time", String(32), nullable=False),
+)  # fmt: skip
 steps_done = Table(
     "steps", metadata, Column("number", Integer, primary_key=True), Column("time", String(32), nullable=False)
 )

@@ -27,6 +27,7 @@ from maxrr.errors import (
 )
 from maxrr.service import tables
 from maxrr.service.changes import carry_out
+from maxrr.service.jobs import AUDIT, Jobs
 from maxrr.service.planning import look
 from maxrr.service.problems import note
 from maxrr.service.requests import Ending, Planned, Request, Requests
@@ -34,7 +35,7 @@ from maxrr.service.sealing import seal
 from maxrr.service.settings import Settings
 from maxrr.service.states import DONE, ERASE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
 from maxrr.svm import ConvergenceError
-from maxrr.unlearning.actions import REFUSE
+from maxrr.unlearning.actions import REFUSE, Guarantee
 from maxrr.unlearning.receipts import Receipt
 from maxrr.workspace import Ticket, Workspace
 from maxrr.workspace.batches import NOTHING_HERE
@@ -64,6 +65,7 @@ class Worker:
     def __init__(self, settings: Settings, requests: Requests) -> None:
         self.settings = settings
         self.requests = requests
+        self.jobs = Jobs(settings, requests.database)
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.stopping = threading.Event()
         self.said = ("", "", 0.0)
@@ -88,11 +90,17 @@ class Worker:
         self.stopping.set()
 
     def hold(self, workspace: Workspace) -> None:
-        """Carry out requests for as long as this goes well."""
-        while not self.stopping.is_set():
-            self.say("at work")
-            if not self.turn(workspace):
-                self.stopping.wait(PAUSE)
+        """Carry out requests for as long as this goes well, and audits and replays beside them."""
+        ending = threading.Event()
+        beside = threading.Thread(target=self.jobs.follow, args=[workspace, ending], daemon=True)
+        beside.start()
+        try:
+            while not self.stopping.is_set():
+                self.say("at work")
+                if not self.turn(workspace):
+                    self.stopping.wait(PAUSE)
+        finally:
+            ending.set()
 
     def turn(self, workspace: Workspace) -> bool:
         """Do what is to be done now, and say whether there was anything.
@@ -165,6 +173,10 @@ class Worker:
                 code = error.code if isinstance(error, MaxRRError | ConvergenceError) else "fault"
                 endings += [Ending(each.serial, FAILED, code, code=code) for each in readable]
         self.requests.end(endings, self.name)
+        approximate = {each.serial for each in endings if each.guarantee == Guarantee.approximate}
+        for request in some:
+            if request.serial in approximate:
+                self.jobs.ask(request, AUDIT, self.name)
 
     def answered(
         self, workspace: Workspace, some: Sequence[Request], bodies: Mapping[int, Mapping[str, Any]], policy: str
