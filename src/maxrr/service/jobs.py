@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from sqlalchemy import func, insert, select, update
 
 from maxrr.data import Dataset
-from maxrr.errors import DatabaseAway, MaxRRError, RecordsMissing
+from maxrr.errors import DatabaseAway, MaxRRError, RecordsMissing, WorkspaceClosed
 from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.problems import note
@@ -101,6 +101,8 @@ class Jobs:
                 self.turn(workspace)
             except DatabaseAway:
                 pass  # it comes back
+            except WorkspaceClosed:
+                return
 
     def turn(self, workspace: Workspace) -> bool:
         """Do the next job, and say whether there was one."""
@@ -114,8 +116,8 @@ class Jobs:
         try:
             receipt = workspace.receipt(row.number).receipt
             self.write(row.serial, state=DONE, result=self.do(workspace, row.kind, receipt, row.serial))
-        except DatabaseAway:
-            raise
+        except (DatabaseAway, WorkspaceClosed):
+            raise  # it is done again by whoever holds the workspace next
         except Exception as error:  # a job that fails stops no other
             note(error)
             self.write(row.serial, state=FAILED, result=error.code if isinstance(error, MaxRRError) else "fault")
