@@ -2,10 +2,12 @@
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, update
@@ -140,6 +142,7 @@ class Ending:
     plan: dict[str, Any] | None = None
 
 
+Insert = Callable[[Connection], Request]
 SHOWN = [tables.requests.c[each.name] for each in fields(Request)]
 TOLD = [tables.events.c[each.name] for each in fields(Event)]
 
@@ -158,6 +161,8 @@ class Requests:
     def __init__(self, database: Database, keys: RequestKeys) -> None:
         self.database = database
         self.keys = keys
+        self._lock, self._turn = Lock(), Lock()
+        self._waiting = list[tuple[Insert, Future[Request]]]()
 
     # Submitting
 
@@ -175,13 +180,46 @@ class Requests:
         if idempotency is not None and (before := self._same(owner, idempotency, body)) is not None:
             return before, False
         try:
-            with self.database.write() as connection:
-                return self._insert(connection, asked, body, owner, planned, idempotency), True
+            return self._together(
+                lambda connection: self._insert(connection, asked, body, owner, planned, idempotency)
+            ), True
         except IntegrityError:  # the same call came twice at once
             before = None if idempotency is None else self._same(owner, idempotency, body)
             if before is None:
                 raise
             return before, False
+
+    def _together(self, work: Insert) -> Request:
+        """Insert a request in one transaction with those that came while the one before was written.
+
+        Two waits for the disk, that for keys and that of the commit, are shared by all of them.
+        """
+        mine: Future[Request] = Future()
+        with self._lock:
+            self._waiting.append((work, mine))
+        with self._turn:
+            if not mine.done():
+                with self._lock:
+                    group, self._waiting = self._waiting, []
+                self._insert_all(group)
+        return mine.result()
+
+    def _insert_all(self, group: Sequence[tuple[Insert, Future[Request]]]) -> None:
+        """Insert requests in one transaction, or each by itself where one of them cannot be."""
+        try:
+            with self.database.write() as connection:
+                found = [work(connection) for work, _ in group]
+                self.keys.flush()
+        except BaseException as error:
+            if isinstance(error, IntegrityError) and len(group) > 1:
+                for each in group:
+                    self._insert_all([each])
+                return
+            for _, future in group:
+                future.set_exception(error)
+            return
+        for (_, future), request in zip(group, found, strict=True):
+            future.set_result(request)
 
     def _insert(
         self, connection: Connection, asked: Asked, body: Any, owner: str, planned: Planned | None,

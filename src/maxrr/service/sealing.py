@@ -36,11 +36,14 @@ class RequestKeys:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
     def make(self, serial: int) -> bytes:
-        """Make the key of a request. It has reached the disk when this returns."""
+        """Make the key of a request. Call `flush` before the database says that the request is there."""
         key = secrets.token_bytes(SIZE)
         self._write(serial, key)
-        os.fdatasync(self._file)
         return key
+
+    def flush(self) -> None:
+        """Wait until all keys have reached the disk."""
+        os.fdatasync(self._file)
 
     def find(self, serial: int) -> bytes:
         """Return the key of a request.
@@ -59,7 +62,7 @@ class RequestKeys:
         """Overwrite keys. Nobody can read what was sealed under them when this returns."""
         for serial in serials:
             self._write(serial, bytes(SIZE))
-        os.fdatasync(self._file)
+        self.flush()
 
     def _write(self, serial: int, key: bytes) -> None:
         if os.pwrite(self._file, key, serial * SIZE) != SIZE:
