@@ -142,6 +142,12 @@ class Ending:
     plan: dict[str, Any] | None = None
 
 
+INSERT, TELL = insert(tables.requests), insert(tables.events)  # which SQLAlchemy then compiles once
+SEAL = (
+    update(tables.requests)
+    .where(tables.requests.c.serial == bindparam("at"))
+    .values(sealed=bindparam("under_key"), fingerprint=bindparam("known_by"))
+)
 Insert = Callable[[Connection], Request]
 SHOWN = [tables.requests.c[each.name] for each in fields(Request)]
 TOLD = [tables.events.c[each.name] for each in fields(Event)]
@@ -228,26 +234,22 @@ class Requests:
         """Write a request, its key and its first events."""
         id_, time = uuid.uuid4().hex, now()
         state = RECEIVED if planned is None else planned.state
-        looked = {"policy": planned.policy, "plan": planned.plan} if planned else {}
+        looked = {"policy": planned and planned.policy, "plan": planned and planned.plan}
         row = {
             "id": id_, "kind": asked.kind, "owner": owner, "state": state, "received": time, "idempotency": idempotency,
             "due": asked.due.isoformat(), "regulation": asked.regulation, **looked,
         }  # fmt: skip
-        done = connection.execute(insert(tables.requests).values(row))
+        done = connection.execute(INSERT, row)
         assert done.inserted_primary_key is not None
         serial = done.inserted_primary_key[0]
         key = self.keys.make(serial)
         sealed = seal(key, id_, json.dumps(dict(asked.body)).encode())
-        connection.execute(
-            update(tables.requests)
-            .where(tables.requests.c.serial == serial)
-            .values(sealed=sealed, fingerprint=fingerprint(key, body))
-        )
+        connection.execute(SEAL, {"at": serial, "under_key": sealed, "known_by": fingerprint(key, body)})
         first = [{"request": serial, "time": time, "state": RECEIVED, "actor": owner, "reason": ""}]
         if planned is not None:
             said = {"request": serial, "time": time, "actor": "plan", "reason": planned.reason}
             first += [{**said, "state": each} for each in planned.states]
-        connection.execute(insert(tables.events), first)
+        connection.execute(TELL, first)
         return Request(serial, **{each.name: row.get(each.name) for each in fields(Request)[1:]})  # type: ignore[arg-type]
 
     def _same(self, owner: str, idempotency: str, body: Any) -> Request | None:
