@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -132,6 +133,10 @@ def listen(settings: Settings, host: str, port: int, cert: Path | None) -> None:
 
     from maxrr.service import app
 
+    gc.collect()
+    gc.freeze()  # what was imported is no garbage: looking through it stopped predictions for a quarter of a second
+    gc.set_threshold(100_000, 20, 20)
+    sys.setswitchinterval(0.0005)  # seconds that predictions wait for the thread that reads the model anew
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends first, and then raises it again
     uvicorn.run(
         app(settings), host=host, port=port, access_log=False, log_config=None, server_header=False,

@@ -82,6 +82,8 @@ class Current:
             warnings.simplefilter("ignore", OlderCopyWarning)
             workspace = self.settings.open(True)
         workspace.check_code()
+        some = workspace.model.ids_of()[:1].tolist()
+        workspace.model.plan(some)  # makes the indexes, for which no caller waits
         self._found, self._read = Snapshot(workspace), grown
 
     def _follow(self) -> None:
