@@ -8,14 +8,14 @@ from fastapi.testclient import TestClient
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from maxrr.errors import DatabaseVersion, InUse
+from maxrr.errors import DatabaseAway, DatabaseVersion, InUse
 from maxrr.service import app, tables
 from maxrr.service.api import Service
 from maxrr.service.database import Database
 from maxrr.service.requests import Asked, today
 from maxrr.service.worker import Worker
 from tests.service.conftest import House
-from tests.service.postgres import Postgres
+from tests.service.postgres import Postgres, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +131,29 @@ def test_whoever_does_not_hold_the_workspace_stands_by_and_takes_over(house):
         assert second.turn(workspace)
     assert house.follow(asked["id"])["state"] == "done"
     other.close()
+
+
+def test_a_database_that_was_gone_for_a_while_is_used_again(settings, tmp_path):
+    """The server of the database is killed under the service, and started again."""
+    cluster = Postgres(durable=True)
+    settings = replace(settings, database=cluster.url)
+    made = app(settings)
+    made.state.service.current.refresh()
+    try:
+        with TestClient(made, client=("127.0.0.1", 1)) as client:
+            house = House(client, made.state.service)
+            asked = house.submit(ids=house.ids("free")[:1])
+            cluster.stop()
+            body = {"ids": house.ids("free")[1:2]}
+            lost = house.call("POST", "/v1/requests", json=body, headers={"Idempotency-Key": "k"})
+            assert (lost.status_code, lost.json()["code"]) == (503, "database-away")
+            with pytest.raises(DatabaseAway):
+                house.work()
+            cluster.start()
+            wait_until(lambda: house.call("GET", "/ready").status_code == 200)
+            again = house.submit("operator", headers={"Idempotency-Key": "k"}, **body)
+            house.work()
+            assert [house.follow(each["id"])["outcome"] for each in (asked, again)] == ["done", "done"]
+            assert len(house.call("GET", "/v1/requests").json()["requests"]) == 2
+    finally:
+        cluster.remove()
