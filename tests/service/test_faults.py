@@ -191,7 +191,7 @@ def test_names_are_destroyed_some_days_after_the_end_where_nobody_says_that_they
 
 
 def test_processes_are_killed_on_both_databases(tmp_path):
-    runs = ["sqlite,1,12,2", "postgresql,2,16,4"]
+    runs = ["sqlite,1,8,2", "postgresql,2,12,3"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.service.faults", str(tmp_path), *runs],
         capture_output=True,
@@ -199,5 +199,5 @@ def test_processes_are_killed_on_both_databases(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert [json.loads(line)["killed"] for line in done.stdout.splitlines()] == [2, 4]
+    assert [json.loads(line)["killed"] for line in done.stdout.splitlines()] == [2, 3]
     shutil.rmtree(tmp_path)
