@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import ssl
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -23,7 +24,7 @@ DOMAIN = "opendsr.processor.example"
 class Receiver:
     """A server that answers with the statuses it is given, then with 200; `calls` has the path, headers and body."""
 
-    def __init__(self):
+    def __init__(self, pem=None):
         receiver = self
         self.calls, self.statuses = [], []
 
@@ -42,6 +43,11 @@ class Receiver:
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
         self.host = f"http://127.0.0.1:{self.server.server_port}"
+        if pem is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pem)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+            self.host = f"https://localhost:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     @property

@@ -1,10 +1,11 @@
 """Whoever is told is told at least once, in order, whatever ends in between; and webhooks are what they say."""
 
 import base64
-import hmac
 import json
+import re
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select, update
@@ -12,6 +13,7 @@ from sqlalchemy import select, update
 from maxrr.service import app, callbacks, tables
 from maxrr.service.protocols import Protocols
 from maxrr.service.webhooks import signed
+from tests.service.receivers import Receiver, certificate
 
 SECRET = bytes(range(32))
 
@@ -29,13 +31,14 @@ def house(start, hook):
     return start({"webhooks": [hook]})
 
 
-def is_signed(headers, body, now=None):
-    """Check a message as a receiver does: the HMAC, and that it was sent within five minutes."""
+def is_signed(headers, body, minutes=5.0):
+    """Check a message by the function that the docs give to receivers."""
     said = {name.lower(): value for name, value in headers.items()}
-    content = f"{said['webhook-id']}.{said['webhook-timestamp']}.".encode() + body
-    digest = base64.b64encode(hmac.digest(SECRET, content, "sha256")).decode()
-    is_fresh = abs((now or time.time()) - int(said["webhook-timestamp"])) < 300
-    return is_fresh and hmac.compare_digest(said["webhook-signature"], f"v1,{digest}")
+    page = (Path(__file__).parents[2] / "docs" / "specifications" / "protocols.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    exec(code, names)
+    return names["is_genuine"](said, body, f"whsec_{base64.b64encode(SECRET).decode()}", minutes)
 
 
 def types(receiver):
@@ -66,7 +69,9 @@ def test_forged_and_replayed_messages_are_known_as_such(house, receiver):
     _, headers, body = receiver.calls[0]
     assert is_signed(headers, body)
     assert not is_signed(headers, body.replace(b"received", b"done"))
-    assert not is_signed(headers, body, now=time.time() + 3600)
+    old = signed("1", body, SECRET, now=time.time() - 600)
+    assert is_signed(old, body, minutes=11.0)
+    assert not is_signed(old, body)
     assert not is_signed({**headers, "webhook-timestamp": str(int(time.time()) + 1)}, body)
     assert not is_signed({**headers, **signed("1", body, b"another" * 4)}, body)
 
@@ -102,6 +107,19 @@ def test_a_redirection_is_not_followed(house, receiver, monkeypatch):
     house.callbacks.turn()
     assert [path for path, _, _ in receiver.calls] == ["/events"]
     assert house.callbacks.failures()[0]["code"] == "http-307"
+
+
+def test_a_receiver_is_told_by_tls_alone_if_its_certificate_is_of_its_name(tmp_path, monkeypatch):
+    for name, code in (("localhost", ""), ("other.example", "SSLCertVerificationError")):
+        pem = certificate(tmp_path / f"{name}.pem", name=name)
+        receiver = Receiver(pem)
+        message = callbacks.Message({"Content-Type": "text/plain"}, b"told")
+        assert callbacks.send(receiver.host, f"{receiver.host}/x", message) == "SSLCertVerificationError"
+        monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+        assert callbacks.send(receiver.host, f"{receiver.host}/x", message) == code
+        assert [body for _, _, body in receiver.calls] == [b"told"] * (not code)
+        monkeypatch.delenv("SSL_CERT_FILE")
+        receiver.close()
 
 
 def test_it_is_given_up_after_the_last_try(house, receiver, monkeypatch):

@@ -104,14 +104,14 @@ def test_an_approximate_answer_and_a_refusal_are_never_told_as_complete(house, r
 
 
 def test_a_call_that_comes_twice_is_one_request(house, receiver):
-    first, again, other = ask(house), ask(house), ask(house, token="of another task")
+    first, again, other = ask(house), ask(house), ask(house, token="of-another-task")
     assert first.json()["id"] == again.json()["id"] != other.json()["id"]
     assert ask(house, "other").status_code == 422  # the token of a task with another person
     decide(house, "retrain")
     house.work()
     house.tell()
     assert sorted(headers["Authorization"] for _, headers, _ in receiver.calls) == [
-        f"Bearer {TOKEN}", "Bearer of another task",
+        f"Bearer {TOKEN}", "Bearer of-another-task",
     ]  # fmt: skip
     assert sorted(each["rows_masked"] for each in receiver.said) == [0, 4]
 

@@ -224,6 +224,7 @@ def test_what_each_role_may_do(house, role):
     for method, path in routes:
         options = {"json": body()} if method == "POST" else {}
         answer = house.call(method, path, role, **options)
+        assert ("x-opendsr-signature" in answer.headers) == (role is not None)
         if role in (OPERATOR, REQUESTER):
             assert answer.status_code in (200, 201, 202)
         else:

@@ -118,6 +118,7 @@ class Callbacks:
         """Tell these of the steps of all requests from now on, and nobody else of more than one request."""
         callbacks, deliveries = tables.callbacks, tables.deliveries
         with self.requests.database.write() as connection:
+            connection.execute(select(tables.steps_done).with_for_update())  # others that start now wait
             rows = connection.execute(select(callbacks.c.serial, callbacks.c.url).where(callbacks.c.request.is_(None)))
             known = {row.url: row.serial for row in rows}
             gone = [serial for url, serial in known.items() if url not in urls]
