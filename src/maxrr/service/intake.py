@@ -1,4 +1,4 @@
-"""How a request is taken that names a person by identities, as those of all protocols do."""
+"""How a request is taken, and who is meant by one that names a person by identities, as those of protocols do."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -29,18 +29,22 @@ def take(
     service: Any, identities: Sequence[tuple[str, str]], owner: str, key: str, callbacks: Sequence[Callback], *,
     asked_on: date, regulation: str = "gdpr",
 ) -> Request:  # fmt: skip
-    """Take a request for a person, planned where a model is there to plan with. The same key gives the same again."""
+    """Take the request of a protocol for a person, and return it. The same key and body give the same one again."""
     settings = service.settings
     body = {"subjects": [subject_of(settings.resolver, identities)]}
     due = asked_on + timedelta(days=settings.regulations.get(regulation, settings.days))
+    return taken(service, Asked(body, regulation, due, callbacks=callbacks), owner, key)[0]
+
+
+def taken(service: Any, asked: Asked, owner: str, key: str | None) -> tuple[Request, bool]:
+    """Look at the model for a request, take it, and return it and whether it is new."""
     try:
-        planned: Planned | None = look(service.current.snapshot.model, body, settings.policy)
+        planned: Planned | None = look(service.current.snapshot.model, asked.kind, asked.body, service.settings.policy)
     except DataError as error:
         if not isinstance(error, NotHere):
             raise
         planned = None
     except MaxRRError:  # no model can be looked at now: the worker plans
         planned = None
-    asked = Asked(body, regulation, due, callbacks=callbacks)
-    request: Request = service.requests.submit(asked, owner, planned, key)[0]
-    return request
+    found: tuple[Request, bool] = service.requests.submit(asked, owner, planned, key)
+    return found
