@@ -158,6 +158,8 @@ def test_the_due_day_counts_from_the_day_on_which_the_person_asked(house):
     send(house, regulation="ccpa", submitted_time="2026-10-02T15:00:00Z")
     (only,) = house.call("GET", "/v1/requests").json()["requests"]
     assert (only["due"], only["regulation"]) == ("2026-11-16", "ccpa")
+    oldest = {"submitted_time": "0001-01-01T00:00:00+23:59", "subject_request_id": ID.replace("a", "b")}
+    assert send(house, **oldest).status_code == 201
 
 
 WRONG = [

@@ -187,7 +187,7 @@ class OpenDSR:
                 raise DataError("submitted_time lies in the future")
             request = take(
                 call.app.state.service, self.identities(said.subject_identities), actor.name,
-                PREFIX + said.subject_request_id, callbacks, asked_on=said.submitted_time.astimezone(UTC).date(),
+                PREFIX + said.subject_request_id, callbacks, asked_on=said.submitted_time.date(),
                 regulation=said.regulation,
             )  # fmt: skip
             return {
