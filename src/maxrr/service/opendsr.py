@@ -22,7 +22,7 @@ from fastapi import Request as Call
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy import select
 from starlette.exceptions import HTTPException
 
@@ -177,9 +177,10 @@ class OpenDSR:
             return Response(self.signer.certificates, media_type="application/x-pem-file")
 
         @made.post("/requests", status_code=201)
-        def submit(call: Call, actor: Controller, body: Annotated[bytes, Depends(body_of)]) -> dict[str, Any]:
+        def submit(
+            call: Call, actor: Controller, said: Submission, body: Annotated[bytes, Depends(body_of)]
+        ) -> dict[str, Any]:  # fmt: skip
             """Take a request of a controller. The same one again is answered again."""
-            said = read(body)
             callbacks = [Callback("opendsr", url) for url in dict.fromkeys(said.status_callback_urls)]
             for each in callbacks:
                 protocols.host_of(each.url, self.said.callbacks)
@@ -216,14 +217,6 @@ class OpenDSR:
 
 
 PENDING_STATES = tuple(state for state, status in STATUS.items() if status == PENDING)
-
-
-def read(body: bytes) -> Submission:
-    """Read a submission; what is wrong with it is said without repeating it."""
-    try:
-        return Submission.model_validate_json(body)
-    except ValidationError as error:
-        raise RequestValidationError(error.errors(include_input=False, include_url=False)) from None
 
 
 def found(call: Call, id_: str, actor: Actor) -> Request:
