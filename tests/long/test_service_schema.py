@@ -25,7 +25,7 @@ __all__ = ["fitted", "folder", "told"]
 def test_no_call_makes_a_fault(told, mode, tmp_path):
     said = {
         "url": f"https://{DOMAIN}/v2", "certificate": certificate(tmp_path / "opendsr.pem"),
-        "identities": ["email:raw"], "callbacks": ["http://127.0.0.1:1"],
+        "identities": ["email:raw"], "callbacks": {"operator": ["http://127.0.0.1:1"]},
     }  # fmt: skip
     protocols = Protocols.model_validate({"opendsr": said, "fides": {"host": "http://127.0.0.1:1"}})
     made = app(replace(told, protocols=protocols, resolver=lambda kind, value: None))

@@ -30,7 +30,7 @@ def body(**more):
 def house(start, receiver, tmp_path):
     said = {
         "url": f"https://{DOMAIN}/v2", "certificate": certificate(tmp_path / "opendsr.pem"),
-        "identities": ["email:raw", "email:sha256"], "callbacks": [receiver.host],
+        "identities": ["email:raw", "email:sha256"], "callbacks": {"requester": [receiver.host]},
     }  # fmt: skip
     return start({"opendsr": said})
 
@@ -209,6 +209,8 @@ def test_an_address_that_the_operator_does_not_allow_is_never_called(house, rece
         answer = send(house, status_callback_urls=[url.replace("{host}", receiver.host)])
         said = answer.status_code, answer.json()["error"]["errors"][0]["reason"]
         assert said == (400, "host-not-allowed"), url
+    other = send(house, "operator", status_callback_urls=[f"{receiver.host}/c"])  # the host of another controller
+    assert other.json()["error"]["errors"][0]["reason"] == "host-not-allowed"
     house.tell()
     assert receiver.calls == []
 

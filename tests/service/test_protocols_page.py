@@ -36,6 +36,7 @@ def said(tmp_path):
 
 def test_the_request_of_the_page_is_taken(start, said):
     house = start(said.model_dump(include={"opendsr"}))
+    house.tokens["requester"] = house.service.tokens.make(*said.opendsr.callbacks, "requester")
     answer = house.call("POST", "/opendsr/requests", "requester", json=json.loads(block("json")))
     assert answer.status_code == 201
     assert answer.headers["x-opendsr-processor-domain"] == DOMAIN == said.opendsr.url.split("/")[2]

@@ -183,7 +183,7 @@ class OpenDSR:
             """Take a request of a controller. The same one again is answered again."""
             callbacks = [Callback("opendsr", url) for url in dict.fromkeys(said.status_callback_urls)]
             for each in callbacks:
-                protocols.host_of(each.url, self.said.callbacks)
+                protocols.host_of(each.url, self.said.callbacks.get(actor.name, []))
             if said.submitted_time > datetime.now(UTC) + timedelta(days=1):
                 raise DataError("submitted_time lies in the future")
             request = take(

@@ -35,7 +35,8 @@ def plugged(settings: Settings, requests: Requests) -> tuple[list[APIRouter], Ca
     if said.opendsr is not None:
         opendsr = OpenDSR(said.opendsr)
         routers.append(opendsr.router())
-        tellers["opendsr"], hosts["opendsr"] = opendsr.message, said.opendsr.callbacks
+        tellers["opendsr"] = opendsr.message
+        hosts["opendsr"] = [host for some in said.opendsr.callbacks.values() for host in some]
     if said.fides is not None:
         routers.append(fides.router(said.fides))
         tellers["fides"], hosts["fides"] = fides.teller(requests), [said.fides.host]

@@ -47,13 +47,13 @@ class Said(BaseModel):
 class OpenDSR(Said):
     """How controllers reach this service by OpenDSR, with which certificate it signs, and whom it may call back.
 
-    `identities` are those that the resolver maps, as type:format.
+    `identities` are those that the resolver maps, as type:format; `callbacks` are by the name on a controller's token.
     """
 
     url: Address
     certificate: Path
     identities: list[Annotated[str, Field(pattern="^[a-z0-9_]+:(raw|sha1|md5|sha256)$")]] = Field(min_length=1)
-    callbacks: list[Host] = []
+    callbacks: dict[str, list[Host]] = {}
 
 
 class Fides(Said):
