@@ -351,6 +351,10 @@ class NamesDestroyed(ServiceError):
     """A question about the people in a request whose answer was delivered. What named them was destroyed."""
 
 
+class HostNotAllowed(ServiceError):
+    """An address to call back at a host that the operator of the service does not allow."""
+
+
 class TooLarge(ServiceError):
     """A call with a larger body than the service takes."""
 

@@ -10,6 +10,7 @@ from maxrr.service import Settings, app
 from maxrr.service.tokens import ROLES
 from maxrr.service.worker import Worker
 from maxrr.workspace import Workspace
+from tests.service.receivers import receiver, start  # noqa: F401 (fixtures)
 from tests.unlearning.problems import fresh
 from tests.workspace.problems import HASHED, fixed_key, table
 

@@ -9,9 +9,10 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from maxrr.errors import DatabaseAway, DatabaseVersion, InUse
-from maxrr.service import app, tables
+from maxrr.service import app, callbacks, tables
 from maxrr.service.api import Service
 from maxrr.service.database import Database
+from maxrr.service.protocols import Protocols
 from maxrr.service.requests import Asked, today
 from maxrr.service.worker import Worker
 from tests.service.conftest import House
@@ -157,3 +158,36 @@ def test_a_database_that_was_gone_for_a_while_is_used_again(settings, tmp_path):
             assert len(house.call("GET", "/v1/requests").json()["requests"]) == 2
     finally:
         cluster.remove()
+
+
+def test_deliveries_come_with_their_events_and_are_sent_by_one_of_many(settings, url, receiver, tmp_path, monkeypatch):
+    monkeypatch.setattr(callbacks, "PAUSE", 3600.0)
+    (tmp_path / "secret").write_text("whsec_" + "A" * 32)
+    hook = {"url": f"{receiver.host}/events", "secret": tmp_path / "secret"}
+    told = replace(settings, database=url, protocols=Protocols.model_validate({"webhooks": [hook]}))
+    apps = [app(told) for _ in range(3)]
+    requests = apps[0].state.service.requests
+
+    def breaks(connection):
+        requests._insert(connection, Asked({"ids": [1]}, "gdpr", today()), {}, "me", None, None)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), requests.database.write() as connection:
+        breaks(connection)
+    for number in range(5):
+        requests.submit(Asked({"ids": [number]}, "gdpr", today()), "me")
+    requests.move(range(1, 9), "planned", "test")
+    senders = [
+        threading.Thread(target=lambda made=made: [made.state.callbacks.turn() for _ in range(4)]) for made in apps
+    ]
+    for each in senders:
+        each.start()
+    for each in senders:
+        each.join()
+    apps[0].state.callbacks.turn()
+    assert len({each["id"] for each in receiver.said}) == len(receiver.calls) == 10
+    for id_ in {each["subject"] for each in receiver.said}:
+        steps = [each["type"] for each in receiver.said if each["subject"] == id_]
+        assert steps == ["maxrr.request.received", "maxrr.request.planned"]
+    for made in apps:
+        made.state.service.close()

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from maxrr.workspace import Workspace
 
 SERVER = "MAXRR_SERVER"  # the process that a worker was started beside
-DATABASE, RESOLVER = "MAXRR_DATABASE", "MAXRR_RESOLVER"
-"""Variables of the environment: the URL of the database, which may hold a password, and the operator's function that
-maps identities to subjects, as package.module:function."""
+DATABASE, RESOLVER, PROTOCOLS = "MAXRR_DATABASE", "MAXRR_RESOLVER", "MAXRR_PROTOCOLS"
+"""Variables of the environment: the URL of the database, which may hold a password; the operator's function that maps
+identities to subjects, as package.module:function; and the file that says by which protocols others plug in."""
 AGAIN = 2.0  # seconds, after which a worker that has ended is started again
 
 
@@ -91,6 +91,7 @@ def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Setti
     from maxrr.cli.workspaces import open_as_named, sides
     from maxrr.nets.naming import find_maker
     from maxrr.service import Settings
+    from maxrr.service.protocols import Protocols
     from maxrr.workspace import overview
 
     overview(workspace)  # says what is missing
@@ -98,10 +99,11 @@ def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Setti
     def open_workspace(read_only: bool) -> Workspace:
         return open_as_named(workspace, source, None, read_only)
 
-    named = os.environ.get(RESOLVER)
+    named, plugs = os.environ.get(RESOLVER), os.environ.get(PROTOCOLS)
     return Settings(
         workspace.absolute(), open_workspace, os.environ.get(DATABASE, ""), policy,
         resolver=None if named is None else find_maker(named), sides=lambda workspace: sides(workspace, source),
+        protocols=None if plugs is None else Protocols.read(Path(plugs)),
     )  # fmt: skip
 
 

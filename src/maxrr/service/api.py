@@ -16,6 +16,7 @@ from maxrr.service.current import Current
 from maxrr.service.database import Database
 from maxrr.service.guard import Guard, Watch
 from maxrr.service.jobs import Jobs
+from maxrr.service.plugs import plugged
 from maxrr.service.requests import Requests
 from maxrr.service.sealing import RequestKeys
 from maxrr.service.settings import Settings
@@ -67,11 +68,14 @@ def app(settings: Settings) -> FastAPI:
         An ASGI application. It reads the workspace from its start to its end.
     """
     service = Service.of(settings)
+    routers, callbacks = plugged(settings, service.requests)
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
         service.current.start()
+        callbacks.start()
         yield
+        await run_in_threadpool(callbacks.stop)
         await run_in_threadpool(service.current.stop)
         service.close()
 
@@ -80,7 +84,9 @@ def app(settings: Settings) -> FastAPI:
         description="Requests of people to a classifier that forgets, and predictions from it.",
     )  # fmt: skip
     made.state.service, made.state.guard = service, Guard(service.tokens, settings.rate)
-    made.include_router(routes.router)
+    made.state.callbacks = callbacks
+    for each in (routes.router, *routers):
+        made.include_router(each)
     made.add_exception_handler(MaxRRError, problems.of_ours)
     made.add_exception_handler(OSError, problems.of_disk)
     made.add_exception_handler(RequestValidationError, problems.of_input)

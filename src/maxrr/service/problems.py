@@ -20,7 +20,7 @@ STATUS: dict[type[BaseException], int] = {
     errors.NoToken: 401, errors.NotAllowed: 403, errors.UnknownRequest: 404, errors.WrongState: 409,
     errors.KeyReused: 422, errors.NamesDestroyed: 410, errors.TooLarge: 413, errors.TooMany: 429,
     errors.DatabaseAway: 503, errors.ModelAway: 503, errors.NotHere: 404, errors.Refused: 409, errors.Stale: 409,
-    errors.WorkspaceError: 503, errors.EngineError: 503, errors.DataError: 422,
+    errors.HostNotAllowed: 422, errors.WorkspaceError: 503, errors.EngineError: 503, errors.DataError: 422,
 }  # fmt: skip
 CODES = {404: "no-such-path", 405: "no-such-method", 413: errors.TooLarge.code}
 HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "5"}}

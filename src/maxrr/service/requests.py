@@ -23,6 +23,15 @@ MOST = 500  # requests on a page of a list
 
 
 @dataclass(frozen=True)
+class Callback:
+    """Who is told of the steps of a request: by which protocol, where, and with which token of theirs."""
+
+    protocol: str
+    url: str
+    token: str = ""
+
+
+@dataclass(frozen=True)
 class Asked:
     """What a request asks for, in the words of who asks.
 
@@ -36,12 +45,15 @@ class Asked:
         By when it is to be answered.
     kind : str
         What is to be done: "erase", "add" or "rectify".
+    callbacks : sequence of Callback
+        Who is told of its steps.
     """
 
     body: Mapping[str, Any]
     regulation: str
     due: date
     kind: str = ERASE
+    callbacks: Sequence[Callback] = ()
 
 
 @dataclass(frozen=True)
@@ -182,7 +194,10 @@ class Requests:
         maxrr.errors.KeyReused
             The idempotency key came with another body before.
         """
-        body = {"body": asked.body, "kind": asked.kind, "regulation": asked.regulation}
+        body = {
+            "body": asked.body, "kind": asked.kind, "regulation": asked.regulation,
+            "callbacks": [each.url for each in asked.callbacks],
+        }  # fmt: skip
         if idempotency is not None and (before := self._same(owner, idempotency, body)) is not None:
             return before, False
         try:
@@ -245,6 +260,10 @@ class Requests:
         key = self.keys.make(serial)
         sealed = seal(key, id_, json.dumps(dict(asked.body)).encode())
         connection.execute(SEAL, {"at": serial, "under_key": sealed, "known_by": fingerprint(key, body)})
+        for each in asked.callbacks:
+            token = seal(key, id_, each.token.encode())
+            whom = {"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token}
+            connection.execute(insert(tables.callbacks).values(whom))
         first = [{"request": serial, "time": time, "state": RECEIVED, "actor": owner, "reason": ""}]
         if planned is not None:
             said = {"request": serial, "time": time, "actor": "plan", "reason": planned.reason}

@@ -9,13 +9,14 @@ from fastapi import Request as Call
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 from maxrr.data.checks import check_identifiers
-from maxrr.errors import DataError, MaxRRError, NotHere, WrongState
+from maxrr.errors import DataError, MaxRRError, WrongState
 from maxrr.evidence import Dossier
 from maxrr.service import metrics
 from maxrr.service.changes import records_of
 from maxrr.service.guard import needs
-from maxrr.service.planning import look, plan_of, waiting
-from maxrr.service.requests import Asked, Event, Planned, Request, today
+from maxrr.service.intake import taken
+from maxrr.service.planning import plan_of, waiting
+from maxrr.service.requests import Asked, Event, Request, today
 from maxrr.service.states import ADD, CANCELLED, ERASE, PLANNED, RECTIFY, REFUSED, STATES
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES, Actor
 from maxrr.unlearning.actions import REFUSE
@@ -200,16 +201,7 @@ def rectify(
 
 def take(call: Call, answer: Response, asked: Asked, actor: Actor, idempotency: str | None) -> RequestShown:
     """Look at the model for a request, and take it."""
-    service = call.app.state.service
-    try:
-        planned: Planned | None = look(service.current.snapshot.model, asked.kind, asked.body, service.settings.policy)
-    except DataError as error:
-        if not isinstance(error, NotHere):
-            raise
-        planned = None
-    except MaxRRError:  # no model can be looked at now: the worker plans
-        planned = None
-    request, is_new = service.requests.submit(asked, actor.name, planned, idempotency)
+    request, is_new = taken(call.app.state.service, asked, actor.name, idempotency)
     answer.status_code = 201 if is_new else 200
     answer.headers["Location"] = f"/v1/requests/{request.id}"
     return shown(request)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from maxrr.data import Dataset
+from maxrr.service.protocols import Protocols
 from maxrr.unlearning.actions import REFUSE
 from maxrr.workspace import Workspace
 
@@ -43,6 +44,8 @@ class Settings:
         and replays.
     shadows : int
         How many shadow models an audit trains.
+    protocols : Protocols, optional
+        The protocols that others plug in by, and whom this service may call back.
     """
 
     workspace: Path
@@ -58,6 +61,7 @@ class Settings:
     resolver: Callable[[str, str], int | str | None] | None = None
     sides: Callable[[Workspace], tuple[Dataset, Dataset]] | None = None
     shadows: int = 64
+    protocols: Protocols | None = None
 
     @property
     def folder(self) -> Path:

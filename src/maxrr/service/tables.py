@@ -62,6 +62,27 @@ events = Table(
     Column("actor", String(64), nullable=False),
     Column("reason", String(500), nullable=False),
 )  # fmt: skip
+callbacks = Table(  # who is told: of the steps of a request, or where none is named, of those of all
+    "callbacks", metadata,
+    Column("serial", Integer, primary_key=True),
+    Column("request", ForeignKey("requests.serial"), index=True),
+    Column("protocol", String(16), nullable=False),
+    Column("url", String(1000), nullable=False),
+    Column("sealed", LargeBinary),  # the token to call with, under the request's key
+)  # fmt: skip
+deliveries = Table(  # each event for each who is told of it: the database adds them together with the event
+    "deliveries", metadata,
+    Column("serial", Integer, primary_key=True),
+    Column("event", ForeignKey("events.serial"), nullable=False),
+    Column("request", ForeignKey("requests.serial"), nullable=False),
+    Column("callback", ForeignKey("callbacks.serial"), nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("due", Float, nullable=False),  # when it is tried next
+    Column("code", String(64), nullable=False),  # of why it did not arrive; empty where it did
+    Column("ended", String(32)),
+    Index("by_ended", "ended", "due", "serial"),
+    Index("by_callback", "callback", "request", "serial"),
+)  # fmt: skip
 tokens = Table(
     "tokens", metadata,
     Column("hash", String(64), primary_key=True),
@@ -108,6 +129,19 @@ ONLY_APPENDED = {
     ],
 }
 
+TELL = (
+    "INSERT INTO deliveries (event, request, callback, tries, due, code) SELECT NEW.serial, NEW.request, serial, 0, 0, "
+    "'' FROM callbacks WHERE request = NEW.request OR request IS NULL;"
+)
+TO_BE_TOLD = {
+    "sqlite": [f"CREATE TRIGGER events_told AFTER INSERT ON events BEGIN {TELL} END"],
+    "postgresql": [
+        f"CREATE FUNCTION events_are_told() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {TELL} RETURN NULL; END$$",
+        "CREATE TRIGGER events_told AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION events_are_told()",
+    ],
+}
+"""What adds the deliveries: in the transaction of the event, whichever code appends it."""
+
 
 def upgrade(connection: Connection, steps: Sequence[Step] = STEPS) -> int:
     """Bring the tables to this release in the caller's transaction, and return how many steps were taken.
@@ -129,7 +163,7 @@ def upgrade(connection: Connection, steps: Sequence[Step] = STEPS) -> int:
         )
     if done == 0:
         metadata.create_all(connection)
-        for statement in ONLY_APPENDED[connection.dialect.name]:
+        for statement in ONLY_APPENDED[connection.dialect.name] + TO_BE_TOLD[connection.dialect.name]:
             connection.execute(text(statement))
     else:
         for step in steps[done:]:
