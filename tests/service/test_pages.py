@@ -13,7 +13,7 @@ from maxrr.service.pages import POLICY, router
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES
 from tests.service.conftest import KEY, House
 
-HOSTILE = '<script>alert(1)</script>"\'><img src=x onerror=alert(2)>{{ 7 * 7 }}'
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
 
 
 class Visitor:
@@ -155,7 +155,9 @@ def test_over_tls_the_cookie_is_for_this_host_and_for_tls_alone(house, visit):
     assert "domain" not in said.lower()
 
 
-@pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "/\\evil.example", "/requests\n", "javascript:x"])
+@pytest.mark.parametrize(
+    "back", ["//evil.example", "https://evil.example", "/\\evil.example", "/requests\n", "javascript:x"]
+)
 def test_a_sign_in_leads_nowhere_else(house, visit, back):
     assert visit().sign_in(house.tokens[OPERATOR], back).headers["location"] == "/"
 
@@ -262,7 +264,9 @@ def test_a_form_that_is_too_large_is_refused(visit):
 def test_nothing_that_somebody_wrote_is_markup(house, visit):
     house.tokens["evil"] = house.service.tokens.make("<b>evil</b>", OPERATOR)
     house.tokens["evil requester"] = house.service.tokens.make("<i>evil</i>", REQUESTER)
-    by_subject, by_ids = (visit("evil requester").post("/ask", **named) for named in ({"subject": HOSTILE}, {"ids": HOSTILE}))
+    by_subject, by_ids = (
+        visit("evil requester").post("/ask", **named) for named in ({"subject": HOSTILE}, {"ids": HOSTILE})
+    )
     core = house.submit("evil requester", ids=house.ids("core")[:1], regulation="gdpr")["id"]
     operator = visit("evil")
     assert operator.post(f"/requests/{core}/refuse", reason=HOSTILE).status_code == 303
@@ -293,12 +297,21 @@ def test_no_page_has_a_script_or_a_style_of_its_own(house, visit, waiting, role)
     house.work()
     house.service.current.refresh()
     done = house.call("GET", "/v1/requests?state=done").json()["requests"][0]["id"]
-    for path in ("/", "/requests", f"/requests/{waiting}", f"/requests/{done}", "/ask", "/model", "/verify", "/sign-in"):
+    for path in (
+        "/",
+        "/requests",
+        f"/requests/{waiting}",
+        f"/requests/{done}",
+        "/ask",
+        "/model",
+        "/verify",
+        "/sign-in",
+    ):
         answer = visitor.get(path)
         text = answer.text
-        assert answer.status_code == (403 if path == "/model" and role == REQUESTER or (path == "/verify" and role == REQUESTER) or (path == "/ask" and role == AUDITOR) else 200), path
+        assert answer.status_code == (200 if role in MAY.get(("GET", path), READ) else 403), path
         assert not re.search(r"<script|<style|\sstyle=|\son\w+=|https?://", text), path
-        assert text.count('<form') - text.count('method="get"') == text.count('name="form"'), path
+        assert text.count("<form") - text.count('method="get"') == text.count('name="form"'), path
 
 
 # The work
@@ -307,7 +320,10 @@ def test_no_page_has_a_script_or_a_style_of_its_own(house, visit, waiting, role)
 def test_a_request_from_its_form_to_its_delivery(house, visit):
     requester, (id_, *_) = visit(REQUESTER), house.ids("free")
     answer = requester.post("/ask", ids=f" {id_} \r\n", regulation="ccpa", key="k")
-    assert requester.post("/ask", ids=f"{id_}", regulation="ccpa", key="k").headers["location"] == answer.headers["location"]
+    assert (
+        requester.post("/ask", ids=f"{id_}", regulation="ccpa", key="k").headers["location"]
+        == answer.headers["location"]
+    )
     where = answer.headers["location"]
     assert "in 45 days" in requester.get(where).text
     assert str(id_) in requester.get(where).text
@@ -372,12 +388,17 @@ def test_other_answers_are_explained(house, visit, outcome):
     asked = house.submit(**named)["id"]
     house.work()
     text = visit(REQUESTER).get(f"/requests/{asked}").text
-    assert ("Nothing was here." if outcome == "nothing" else "A request for a record that the model does not hold.") in text
-    assert (visit(AUDITOR).get(f"/requests/{asked}/receipt").status_code, "Statement" in text) == (409, outcome == "nothing")
+    assert (
+        "Nothing was here." if outcome == "nothing" else "A request for a record that the model does not hold."
+    ) in text
+    assert (visit(AUDITOR).get(f"/requests/{asked}/receipt").status_code, "Statement" in text) == (
+        409,
+        outcome == "nothing",
+    )
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"subject": "1", "ids": "2"}, {"subject": "1", "due": "soon"}, {"subject": "1", "regulation": "A LAW"},
+    "fields", [{}, {"subject": "1", "ids": "2"}, {"subject": "1", "due": "soon"}, {"subject": "1", "regulation": "A L"},
                {"ids": "1," * 10_001}, {"identity": "a@b.c", "type": "email"}, {"subject": "a" * 501}],
 )  # fmt: skip
 def test_a_form_that_is_wrong_comes_back_with_what_was_said(house, visit, fields):

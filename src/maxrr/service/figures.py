@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
+from itertools import groupby
 
 from markupsafe import Markup
 from sqlalchemy import func, select, true
@@ -62,16 +63,26 @@ def records_chart(receipts: Sequence[Receipt]) -> Markup:
         ground = height - BELOW
         rise, wide = (ground - TOP) / max(high - low, 1), width - LEFT
         yield from axes(width, ground, (low, high), (times[0].date(), times[-1].date()))
-        places = (LEFT + wide * (each - times[0]).total_seconds() / span for each in times)
+        places = (LEFT + wide * (0.02 + 0.98 * (each - times[0]).total_seconds() / span) for each in times)
         steps = "".join(
-            f"H{number(x)}V{number(ground - rise * (records - low))}" for x, records in zip(places, many[1:], strict=True)
+            f"H{number(x)}V{number(ground - rise * (records - low))}"
+            for x, records in zip(places, many[1:], strict=True)
         )
-        yield tag("path", d=f"M{number(LEFT)} {number(ground - rise * (many[0] - low))}{steps}H{number(width)}", class_="curve")
+        yield tag(
+            "path",
+            d=f"M{number(LEFT)} {number(ground - rise * (many[0] - low))}{steps}H{number(width)}",
+            class_="curve",
+        )
 
     return Markup().join(
         tag("svg", *drawn(*size), class_=f"chart core {name}", viewBox=box(size), role="img", aria_label=label)
         for name, size in SIZES.items()
     )
+
+
+def versions(receipts: Sequence[Receipt]) -> list[list[Receipt]]:
+    """Return the receipts of each version of the model: the first one made it, and the others left it as it was."""
+    return [list(some) for _, some in groupby(receipts, key=lambda each: each.model_after)]
 
 
 def axes(width: float, ground: float, ends: tuple[int, int], days: tuple[date, date]) -> Iterator[Markup]:

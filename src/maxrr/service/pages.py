@@ -1,10 +1,10 @@
-"""The pages of a service, which people do their work from. They do what the HTTP interface does, by its own functions."""
+"""The pages of a service, which people work from. They do what the HTTP interface does, by its own functions."""
 
 import hmac
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -52,6 +52,7 @@ POLICY = (
 FORM = "application/x-www-form-urlencoded"
 BACK = re.compile("/|/(ask|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
 LISTS = {"open": OPEN, **{state: (state,) for state in STATES}, "late": (), "all": ()}
+LATELY = 60.0  # seconds
 SHOWN, NEXT = 50, 5  # requests on a page of the list, and on the overview
 WHY = {
     kind.code: (kind.__doc__ or "").splitlines()[0]
@@ -84,7 +85,7 @@ STEPS = {
 class PageRoute(APIRoute):
     """A route whose every answer has the policy of the pages, and whose errors are pages, too."""
 
-    def get_route_handler(self) -> Callable[[Call], Awaitable[Response]]:
+    def get_route_handler(self) -> Callable[[Call], Coroutine[Any, Any, Response]]:
         """Wrap the handler of the framework."""
         handler = super().get_route_handler()
 
@@ -274,7 +275,7 @@ def overview(call: Call, actor: Reader) -> Response:
 
 @router.get("/requests")
 def listed(
-    call: Call, actor: Reader, which: str = "open", order: str = "due", after: str = "", find: str = ""
+    call: Call, actor: Reader, which: str = "open", order: str = "", after: str = "", find: str = ""
 ) -> Response:  # fmt: skip
     """List requests, a page at a time; or go to the one with this id."""
     requests, owner = call.app.state.service.requests, owner_of(actor)
@@ -282,6 +283,7 @@ def listed(
         return RedirectResponse(f"/requests/{requests.find(find.strip(), owner).id}", 303)
     if which not in LISTS or not re.fullmatch(r"(\d{4}-\d\d-\d\d\.\d{1,18})?", after):
         raise DataError("there is no such list: choose one of those above")
+    order = order or ("due" if which in ("open", "late", *OPEN) else "newest")
     last, _, serial = after.partition(".")
     some = requests.listed(
         LISTS[which], owner=owner, late=which == "late", due_first=order == "due",
@@ -303,6 +305,11 @@ def steps_for(request: Request, actor: Actor) -> list[str]:
     ]  # fmt: skip
 
 
+def progress_of(workers: Mapping[str, tuple[str, str, float]]) -> list[str]:
+    """What workers that were heard of lately say about how far they are."""
+    return [doing for doing, _, seen in workers.values() if ":" in doing and time.time() - seen < LATELY]
+
+
 @router.get("/requests/{id}")
 def follow(call: Call, id: str, actor: Reader) -> Response:
     """Show a request: what it asks for, what it comes to, what happened, what is to be done, and its answer."""
@@ -318,6 +325,7 @@ def follow(call: Call, id: str, actor: Reader) -> Response:
     return show(
         call, "request", request=request, events=events, body=body, receipt=receipt, steps=steps_for(request, actor),
         sentences=[] if receipt is None else in_words(receipt.receipt),
+        doing=progress_of(call.app.state.service.workers()) if request.state == EXECUTING else [],
         refresh=request.state in (RECEIVED, PLANNED, EXECUTING), keep=call.app.state.service.settings.keep, most=SHOWN,
     )  # fmt: skip
 
@@ -413,7 +421,7 @@ def model(call: Call, actor: Watcher) -> Response:
     snapshot: Snapshot = call.app.state.service.current.snapshot
     return show(
         call, "model", snapshot=snapshot, model=snapshot.workspace.status(), receipts=receipts_of(snapshot),
-        heads=snapshot.model.heads_.certificate_, figures=figures,
+        heads=snapshot.model.heads_.certificate_, figures=figures, most=SHOWN,
     )  # fmt: skip
 
 
@@ -423,7 +431,7 @@ def verifying(call: Call, actor: Watcher) -> Response:
     return to_verify(call)
 
 
-def to_verify(call: Call, status: int = 200, **shown: Any) -> Response:
+def to_verify(call: Call, *, status: int = 200, **shown: Any) -> Response:
     """Show the form of a check, and what came of it."""
     folder = call.app.state.service.settings.workspace / LOG
     checkpoint = read_checkpoint(folder).decode(errors="replace") if folder.exists() else ""
@@ -434,11 +442,12 @@ def to_verify(call: Call, status: int = 200, **shown: Any) -> Response:
 @router.post("/verify")
 def verified(call: Call, actor: Watcher, said: Form) -> Response:
     """Check the log and the signatures, and show what held."""
-    service, given = call.app.state.service, {name: said.get(name, "") for name in ("keys", "kept")}
+    service = call.app.state.service
+    given: dict[str, Any] = {name: said.get(name, "") for name in ("keys", "kept")}
     try:
         keys = keys_in(given["keys"])
     except MaxRRError as error:
-        return to_verify(call, 422, wrong=str(error), **given)
+        return to_verify(call, status=422, wrong=str(error), **given)
     settings, database = service.settings, service.requests.database
     checks = verify(settings.workspace, keys, given["kept"], database, service.current.snapshot.model)
     return to_verify(call, checks=checks, **given)

@@ -1,4 +1,4 @@
-"""Sessions of the pages: who signed in with a token, and until when. A cookie names one; its hash is in the database."""
+"""Sessions of the pages: who signed in with a token, and until when. The hash of the cookie is in the database."""
 
 import secrets
 import time
