@@ -1,5 +1,6 @@
 """The pages: who sees which, what a forged form or session gets, and that nothing that somebody wrote is markup."""
 
+import html
 import re
 import time
 
@@ -11,8 +12,10 @@ from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.service import app, pages, sessions, tables
 from maxrr.service.pages import POLICY, router
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES
+from maxrr.unlearning.actions import Outcome
 from tests.service.conftest import KEY, House
 from tests.service.test_changes import ADDED, correction
+from tests.service.test_jobs import approximate, done
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
 
@@ -66,6 +69,10 @@ MAY = {
     ("GET", "/requests/{id}/retry"): {OPERATOR},
     ("GET", "/requests/{id}/cancel"): ASK,
     ("GET", "/requests/{id}/delivered"): ASK,
+    ("GET", "/requests/{id}/audit"): {OPERATOR},
+    ("GET", "/requests/{id}/replay"): {OPERATOR},
+    ("POST", "/requests/{id}/audit"): {OPERATOR},
+    ("POST", "/requests/{id}/replay"): {OPERATOR},
     ("POST", "/requests/{id}/approve"): {OPERATOR},
     ("POST", "/requests/{id}/refuse"): {OPERATOR},
     ("POST", "/requests/{id}/retry"): {OPERATOR},
@@ -82,7 +89,9 @@ EVERYBODY = {("GET", "/static/pages.css"), ("GET", "/sign-in"), ("POST", "/sign-
 
 def test_every_page_is_in_the_table():
     routes = {(method, route.path) for route in router.routes for method in route.methods}
-    general = {re.sub("(?<=})/(approve|refuse|retry|cancel|delivered)$", "/{step}", path) for _, path in MAY}
+    general = {
+        re.sub("(?<=})/(approve|refuse|retry|cancel|delivered|audit|replay)$", "/{step}", path) for _, path in MAY
+    }
     assert {path for _, path in routes} == general | {path for _, path in EVERYBODY}
     assert {(method, path) for method, path in routes if "{step}" not in path} <= {*MAY, *EVERYBODY}
 
@@ -401,6 +410,26 @@ def test_other_answers_are_explained(house, visit, outcome):
         409,
         outcome == "nothing",
     )
+
+
+def test_audits_and_replays_are_asked_for_and_told(house, visit, monkeypatch):
+    operator, id_ = visit(OPERATOR), approximate(house)
+    where = f"/requests/{id_}"
+    text = operator.get(where).text
+    assert "An audit is due" in text
+    assert "It is asked for: see below." in text
+    assert f'href="{where}/audit"' not in text  # it is queued already
+    assert operator.post(f"{where}/replay").status_code == 303
+    house.service.jobs.write(2, state="done", result="identical")
+    done(house, monkeypatch)
+    text = operator.get(where).text
+    assert "Indistinguishable" in text
+    assert str(Outcome.identical.meaning) in html.unescape(text).lower()
+    assert "An audit is due" not in text.partition("in its own words")[0]
+    assert f'href="{where}/audit"' in text
+    house.service.jobs.write(1, state="failed", result="records-missing")
+    assert "Work that needs the raw records" in operator.get(where).text
+    assert f'href="{where}/audit"' not in visit(AUDITOR).get(where).text
 
 
 @pytest.mark.parametrize("what", ["additions", "corrections"])

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import resources
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
@@ -29,13 +29,27 @@ from maxrr.report.page import render
 from maxrr.service import figures, routes
 from maxrr.service.current import Snapshot
 from maxrr.service.guard import Guard
+from maxrr.service.jobs import AUDIT, KINDS, REPLAY, Job
 from maxrr.service.problems import status_and_words
 from maxrr.service.requests import Request, today
 from maxrr.service.sessions import Sessions, form_token, new_cookie
-from maxrr.service.states import CANCELLED, DONE, EXECUTING, FAILED, OPEN, PLANNED, RECEIVED, STATES, WAITING, leads_to
+from maxrr.service.states import (
+    CANCELLED,
+    DONE,
+    ERASE,
+    EXECUTING,
+    FAILED,
+    OPEN,
+    PLANNED,
+    RECEIVED,
+    STATES,
+    WAITING,
+    leads_to,
+)
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
 from maxrr.service.verifying import keys_in, verify
 from maxrr.unlearning import Receipt
+from maxrr.unlearning.actions import Outcome
 from maxrr.unlearning.receipts import in_words
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.version import __version__
@@ -76,6 +90,8 @@ STEPS = {
     "retry": Step((OPERATOR,), (FAILED,), routes.Why, routes.retry),
     "cancel": Step(ASK, leads_to(CANCELLED), routes.Why, routes.cancel),
     "delivered": Step(ASK, (DONE,), None, routes.delivered),
+    "audit": Step((OPERATOR,), (DONE,), partial(routes.JobAsked, kind="audit"), routes.ask_for_job),
+    "replay": Step((OPERATOR,), (DONE,), partial(routes.JobAsked, kind="replay"), routes.ask_for_job),
 }
 
 
@@ -299,10 +315,16 @@ def listed(
 
 def steps_for(request: Request, actor: Actor) -> list[str]:
     """The steps that somebody may take with a request now."""
-    return [
-        name for name, step in STEPS.items()
-        if actor.role in step.roles and request.state in step.states and not (name == "delivered" and request.delivered)
-    ]  # fmt: skip
+    found = [name for name, step in STEPS.items() if actor.role in step.roles and request.state in step.states]
+    without = {*KINDS} if request.number is None else {AUDIT} if request.kind != ERASE else set[str]()
+    return [name for name in found if name not in without and not (name == "delivered" and request.delivered)]
+
+
+def meaning_of(job: Job) -> str:
+    """What came of an audit or a replay, in words; empty where nothing has yet."""
+    if job.state == FAILED:
+        return WHY.get(job.result, "A fault of the service. Its log says where.")
+    return Outcome(job.result).meaning if job.kind == REPLAY and job.state == DONE else job.result
 
 
 def progress_of(workers: Mapping[str, tuple[str, str, float]]) -> list[str]:
@@ -325,6 +347,7 @@ def follow(call: Call, id: str, actor: Reader) -> Response:
     return show(
         call, "request", request=request, events=events, body=body, receipt=receipt, steps=steps_for(request, actor),
         sentences=[] if receipt is None else in_words(receipt.receipt),
+        jobs=[] if request.number is None else call.app.state.service.jobs.of(request), meaning_of=meaning_of,
         doing=progress_of(call.app.state.service.workers()) if request.state == EXECUTING else [],
         refresh=request.state in (RECEIVED, PLANNED, EXECUTING), keep=call.app.state.service.settings.keep, most=SHOWN,
     )  # fmt: skip
