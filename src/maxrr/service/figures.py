@@ -3,20 +3,19 @@
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby
+from math import ceil
 
 from markupsafe import Markup
 from sqlalchemy import func, select, true
 
-from maxrr.report.charts import shares
-from maxrr.report.page import KINDS, number, tag
+from maxrr.report.page import number, tag
 from maxrr.report.words import count
 from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.requests import today
 from maxrr.unlearning import Receipt
-from maxrr.workspace import Status
 
-DAYS = 30
+DAYS, MOST = 30, 120  # days, and receipts, in a chart
 SIZES = {"wide": (960.0, 170.0), "narrow": (340.0, 150.0)}
 LEFT, TOP, BELOW = 52.0, 14.0, 26.0  # room for the numbers and the days
 
@@ -50,6 +49,16 @@ def days_chart(counts: Sequence[tuple[date, int]]) -> Markup:
         tag("svg", *drawn(*size), class_=f"chart core days {name}", viewBox=box(size), role="img", aria_label=label)
         for name, size in SIZES.items()
     )
+
+
+def some_of(receipts: int) -> list[int]:
+    """Return the numbers of the receipts that a chart shows: all, or some at even distances, the last one among them.
+
+    >>> some_of(3), some_of(1000)[:3], some_of(1000)[-1]
+    ([1, 2, 3], [1, 10, 19], 1000)
+    """
+    step = max(1, ceil(receipts / MOST))
+    return sorted({*range(1, receipts + 1, step), receipts} - {0})
 
 
 def records_chart(receipts: Sequence[Receipt]) -> Markup:
@@ -99,8 +108,3 @@ def axes(width: float, ground: float, ends: tuple[int, int], days: tuple[date, d
 def box(size: tuple[float, float]) -> str:
     """The part of the plane that a chart shows."""
     return f"0 0 {number(size[0])} {number(size[1])}"
-
-
-def kinds_chart(status: Status) -> Markup:
-    """Draw how many records are of each kind, as parts of one bar."""
-    return shares([(group, getattr(status, name)) for name, group in KINDS.items()])

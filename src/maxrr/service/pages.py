@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from importlib import resources
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
@@ -25,6 +25,8 @@ from maxrr.errors import DataError, MaxRRError, NamesDestroyed, NotAllowed, NoTo
 from maxrr.evidence.log import LOG, read_checkpoint
 from maxrr.plain_text import tame
 from maxrr.report import words
+from maxrr.report.charts import shares
+from maxrr.report.page import KINDS as GROUPS
 from maxrr.report.page import render
 from maxrr.service import figures, routes
 from maxrr.service.current import Snapshot
@@ -48,7 +50,6 @@ from maxrr.service.states import (
 )
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
 from maxrr.service.verifying import keys_in, verify
-from maxrr.unlearning import Receipt
 from maxrr.unlearning.actions import Outcome
 from maxrr.unlearning.receipts import in_words
 from maxrr.unlearning.statements import HandedReceipt
@@ -112,11 +113,13 @@ class PageRoute(APIRoute):
                 back = call.url.path if BACK.fullmatch(call.url.path) else "/"
                 answer = RedirectResponse(f"/sign-in?{urlencode({'back': back})}", 303)
             except MaxRRError as error:
-                answer = wrong(call, *status_and_words(error), error.code)
+                status, what = status_and_words(error)
+                answer = show(call, "wrong", status, what=what, code=error.code)
             except RequestValidationError:
-                answer = wrong(call, 422, "The address does not have the form that is expected.", "wrong-value")
+                what = "The address does not have the form that is expected."
+                answer = show(call, "wrong", 422, what=what, code="wrong-value")
             except HTTPException as error:
-                answer = wrong(call, error.status_code, error.detail, "wrong-call")
+                answer = show(call, "wrong", error.status_code, what=error.detail, code="wrong-call")
             answer.headers.setdefault("content-security-policy", POLICY)
             return answer
 
@@ -194,11 +197,6 @@ def show(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     return HTMLResponse(text, status)
 
 
-def wrong(call: Call, status: int, what: str, code: str) -> Response:
-    """Answer with a page that says what is wrong."""
-    return show(call, "wrong", status, what=what, code=code)
-
-
 @cache
 def style() -> str:
     """The look of the reports, and what the pages have beside it."""
@@ -258,12 +256,6 @@ def sign_out(call: Call, said: Form) -> Response:
 # Requests
 
 
-@lru_cache(maxsize=2)
-def receipts_of(snapshot: Snapshot) -> list[Receipt]:
-    """All receipts of a workspace as it was at one moment."""
-    return snapshot.workspace.receipts()
-
-
 def owner_of(actor: Actor) -> str | None:
     """Whose requests somebody sees: None for all."""
     return actor.name if actor.role == REQUESTER else None
@@ -275,10 +267,12 @@ def overview(call: Call, actor: Reader) -> Response:
     service, owner = call.app.state.service, owner_of(actor)
     requests, shown = service.requests, dict[str, Any]()
     if owner is None:
+        shown = {"workers": service.workers(), "receipts": []}
         try:
-            shown = {"receipts": receipts_of(service.current.snapshot), "workers": service.workers()}
+            snapshot: Snapshot = service.current.snapshot
+            shown["receipts"] = snapshot.receipts(figures.some_of(snapshot.status.requests))
         except MaxRRError as error:
-            shown = {"receipts": [], "workers": service.workers(), "model_code": error.code}
+            shown["model_code"] = error.code
     return show(
         call, "overview", counts=requests.counts(owner), figures=figures,
         days=figures.received_by_day(requests.database, owner), open=OPEN,
@@ -442,9 +436,12 @@ def ask(call: Call, actor: Asker, said: Form) -> Response:
 def model(call: Call, actor: Watcher) -> Response:
     """Show what the model is, how well its heads are solved, and what it was before."""
     snapshot: Snapshot = call.app.state.service.current.snapshot
+    status = snapshot.status
+    last = range(max(1, status.requests - SHOWN + 1), status.requests + 1)
     return show(
-        call, "model", snapshot=snapshot, model=snapshot.workspace.status(), receipts=receipts_of(snapshot),
-        heads=snapshot.model.heads_.certificate_, figures=figures, most=SHOWN,
+        call, "model", snapshot=snapshot, model=status,
+        kinds_chart=shares([(group, getattr(status, name)) for name, group in GROUPS.items()]),
+        versions=figures.versions(snapshot.receipts(last)), heads=snapshot.model.heads_.certificate_,
     )  # fmt: skip
 
 
