@@ -11,7 +11,7 @@ from sqlalchemy import select
 from starlette.exceptions import HTTPException
 
 from maxrr.errors import MaxRRError
-from maxrr.service import problems, routes, tables
+from maxrr.service import pages, problems, routes, tables
 from maxrr.service.current import Current
 from maxrr.service.database import Database
 from maxrr.service.guard import Guard, Watch
@@ -85,7 +85,7 @@ def app(settings: Settings) -> FastAPI:
     )  # fmt: skip
     made.state.service, made.state.guard = service, Guard(service.tokens, settings.rate)
     made.state.callbacks = callbacks
-    for each in (routes.router, *routers):
+    for each in (routes.router, pages.router, *routers):
         made.include_router(each)
     made.add_exception_handler(MaxRRError, problems.of_ours)
     made.add_exception_handler(OSError, problems.of_disk)

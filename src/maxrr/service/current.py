@@ -4,12 +4,14 @@ import logging
 import threading
 import time
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from maxrr.errors import MaxRRError, ModelAway
 from maxrr.service.settings import Settings
-from maxrr.unlearning import MaxRR
-from maxrr.workspace import OlderCopyWarning, Workspace
+from maxrr.unlearning import MaxRR, Receipt
+from maxrr.workspace import OlderCopyWarning, Status, Workspace
 
 log = logging.getLogger("maxrr.service")
 
@@ -32,6 +34,15 @@ class Snapshot:
     def version(self) -> str:
         """What names the bytes of the model."""
         return self.model.model_hash_[:16]
+
+    @cached_property
+    def status(self) -> Status:
+        """What is in the workspace."""
+        return self.workspace.status()
+
+    def receipts(self, numbers: Iterable[int]) -> list[Receipt]:
+        """Return some of the receipts. To read all may take long."""
+        return [self.workspace.receipt(number).receipt for number in numbers]
 
 
 class Current:

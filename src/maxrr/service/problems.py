@@ -38,9 +38,15 @@ def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | No
 async def of_ours(_: Request, error: Exception) -> JSONResponse:
     """Answer with an error that a caller can put right."""
     assert isinstance(error, errors.MaxRRError)
+    status, words = status_and_words(error)
+    return problem(status, error.code, words)
+
+
+def status_and_words(error: errors.MaxRRError) -> tuple[int, str]:
+    """Return the status of an answer with this error, and what it says."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     words = inspect.getdoc(type(error)) if isinstance(error, errors.WorkspaceError) else str(error)  # no paths of ours
-    return problem(status, error.code, (words or error.code).splitlines()[0])
+    return status, (words or error.code).splitlines()[0]
 
 
 async def of_disk(_: Request, error: Exception) -> JSONResponse:

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
 from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
@@ -340,14 +340,15 @@ class Requests:
         with self.database.read() as connection:
             return [Event(*row) for row in connection.execute(query)]
 
-    def counts(self) -> dict[str, int]:
+    def counts(self, owner: str | None = None) -> dict[str, int]:
         """Return how many requests there are by state, how many open ones are late, and due within a week."""
         table, day = tables.requests, today()
         week = (day + timedelta(days=7)).isoformat()
         with self.database.read() as connection:
-            by_state = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
+            whose = true() if owner is None else table.c.owner == owner
+            by_state = connection.execute(select(table.c.state, func.count()).where(whose).group_by(table.c.state))
             found = {row[0]: int(row[1]) for row in by_state}
-            is_open = select(func.count()).where(table.c.state.in_(OPEN))
+            is_open = select(func.count()).where(whose, table.c.state.in_(OPEN))
             found["late"] = connection.scalar(is_open.where(table.c.due < day.isoformat())) or 0
             within = is_open.where(table.c.due >= day.isoformat(), table.c.due <= week)
             found["due_soon"] = connection.scalar(within) or 0

@@ -91,6 +91,13 @@ tokens = Table(
     Column("made", String(32), nullable=False),
     Column("revoked", String(32)),
 )  # fmt: skip
+sessions = Table(
+    "sessions", metadata,
+    Column("hash", String(64), primary_key=True),  # of the cookie
+    Column("token", ForeignKey("tokens.hash"), nullable=False),
+    Column("begun", Float, nullable=False),
+    Column("until", Float, nullable=False),
+)  # fmt: skip
 workers = Table(
     "workers", metadata,
     Column("name", String(128), primary_key=True),
