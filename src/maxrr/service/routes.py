@@ -15,6 +15,7 @@ from maxrr.service import metrics
 from maxrr.service.changes import records_of
 from maxrr.service.guard import needs
 from maxrr.service.intake import taken
+from maxrr.service.jobs import Job
 from maxrr.service.planning import plan_of, waiting
 from maxrr.service.requests import Asked, Event, Request, today
 from maxrr.service.states import ADD, CANCELLED, ERASE, PLANNED, RECTIFY, REFUSED, STATES
@@ -95,30 +96,10 @@ class Records(Strict):
     records: list[Any] = Field(min_length=1, max_length=10_000)
 
 
-class EventShown(BaseModel):
-    """Something that happened to a request."""
-
-    time: datetime
-    state: str
-    actor: str
-    reason: str
-
-
 class JobAsked(Strict):
     """What is to be done about a request that was carried out."""
 
     kind: Literal["audit", "replay"]
-
-
-class JobShown(BaseModel):
-    """An audit or a replay: how far it is, and what it found."""
-
-    kind: str
-    state: str
-    progress: str
-    result: str
-    actor: str
-    time: datetime
 
 
 class RequestShown(BaseModel):
@@ -141,7 +122,7 @@ class RequestShown(BaseModel):
     guarantee: str | None
     ended: datetime | None
     delivered: datetime | None
-    events: list[EventShown] | None = None
+    events: list[Event] | None = None
 
 
 class Page(BaseModel):
@@ -160,9 +141,8 @@ class Predictions(BaseModel):
 def shown(request: Request, events: list[Event] | None = None) -> RequestShown:
     """Return a request as callers see it."""
     said = {name: value for name, value in vars(request).items() if name in RequestShown.model_fields}
-    told = None if events is None else [EventShown.model_validate(vars(each)) for each in events]
     return RequestShown.model_validate(
-        {**said, "receipt": request.number, "late": request.is_late, "days_left": request.days_left, "events": told}
+        {**said, "receipt": request.number, "late": request.is_late, "days_left": request.days_left, "events": events}
     )
 
 
@@ -297,7 +277,7 @@ def cancel(call: Call, id: str, said: Why, actor: Asker) -> RequestShown:
 
 
 @router.post("/v1/requests/{id}/jobs", status_code=202)
-def ask_for_job(call: Call, id: str, said: JobAsked, actor: Operator) -> list[JobShown]:
+def ask_for_job(call: Call, id: str, said: JobAsked, actor: Operator) -> list[Job]:
     """Ask for an audit or a replay of a request. After an approximate answer an audit is asked for by itself."""
     request = found(call, id, actor)
     if request.number is None:
@@ -307,10 +287,11 @@ def ask_for_job(call: Call, id: str, said: JobAsked, actor: Operator) -> list[Jo
 
 
 @router.get("/v1/requests/{id}/jobs")
-def jobs(call: Call, id: str, actor: Reader) -> list[JobShown]:
+def jobs(call: Call, id: str, actor: Reader) -> list[Job]:
     """List the audits and replays of a request, how far they are, and what they found."""
     request = found(call, id, actor)
-    return [JobShown.model_validate(vars(each)) for each in call.app.state.service.jobs.of(request)]
+    told: list[Job] = call.app.state.service.jobs.of(request)
+    return told
 
 
 # Answers

@@ -3,124 +3,110 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import (
-    JSON,
-    Column,
-    Connection,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    UniqueConstraint,
-    func,
-    insert,
-    select,
-    text,
-)
+import sqlalchemy as sa
 
 from maxrr.errors import DatabaseVersion
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
-requests = Table(
+requests = sa.Table(
     "requests", metadata,
-    Column("serial", Integer, primary_key=True),
-    Column("id", String(32), nullable=False, unique=True),
-    Column("kind", String(16), nullable=False),
-    Column("owner", String(64), nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("received", String(32), nullable=False),
-    Column("due", String(10), nullable=False),
-    Column("regulation", String(32), nullable=False),
-    Column("policy", String(16)),  # that was decided on for core records
-    Column("plan", JSON),
-    Column("sealed", LargeBinary),  # what is asked for, under the request's key
-    Column("idempotency", String(255)),
-    Column("fingerprint", String(64)),  # an HMAC of the body, under the request's key
-    Column("outcome", String(16)),
-    Column("code", String(64)),
-    Column("begun", Integer),  # how many receipts there were when a change was begun
-    Column("number", Integer),  # of the receipt
-    Column("guarantee", String(32)),
-    Column("answer", LargeBinary),  # the receipt; sealed where it is a statement that nothing is here
-    Column("ended", String(32)),
-    Column("delivered", String(32)),
-    UniqueConstraint("owner", "idempotency"),
-    Index("by_state", "state", "due", "serial"),
+    sa.Column("serial", sa.Integer, primary_key=True),
+    sa.Column("id", sa.String(32), nullable=False, unique=True),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("owner", sa.String(64), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("received", sa.String(32), nullable=False),
+    sa.Column("due", sa.String(10), nullable=False),
+    sa.Column("regulation", sa.String(32), nullable=False),
+    sa.Column("policy", sa.String(16)),  # that was decided on for core records
+    sa.Column("plan", sa.JSON),
+    sa.Column("sealed", sa.LargeBinary),  # what is asked for, under the request's key
+    sa.Column("idempotency", sa.String(255)),
+    sa.Column("fingerprint", sa.String(64)),  # an HMAC of the body, under the request's key
+    sa.Column("outcome", sa.String(16)),
+    sa.Column("code", sa.String(64)),
+    sa.Column("begun", sa.Integer),  # how many receipts there were when a change was begun
+    sa.Column("number", sa.Integer),  # of the receipt
+    sa.Column("guarantee", sa.String(32)),
+    sa.Column("answer", sa.LargeBinary),  # the receipt; sealed where it is a statement that nothing is here
+    sa.Column("ended", sa.String(32)),
+    sa.Column("delivered", sa.String(32)),
+    sa.UniqueConstraint("owner", "idempotency"),
+    sa.Index("by_state", "state", "due", "serial"),
     sqlite_autoincrement=True,
 )  # fmt: skip
-events = Table(
+events = sa.Table(
     "events", metadata,
-    Column("serial", Integer, primary_key=True),
-    Column("request", ForeignKey("requests.serial"), nullable=False, index=True),
-    Column("time", String(32), nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("actor", String(64), nullable=False),
-    Column("reason", String(500), nullable=False),
+    sa.Column("serial", sa.Integer, primary_key=True),
+    sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
+    sa.Column("time", sa.String(32), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("actor", sa.String(64), nullable=False),
+    sa.Column("reason", sa.String(500), nullable=False),
 )  # fmt: skip
-callbacks = Table(  # who is told: of the steps of a request, or where none is named, of those of all
+callbacks = sa.Table(  # who is told: of the steps of a request, or where none is named, of those of all
     "callbacks", metadata,
-    Column("serial", Integer, primary_key=True),
-    Column("request", ForeignKey("requests.serial"), index=True),
-    Column("protocol", String(16), nullable=False),
-    Column("url", String(1000), nullable=False),
-    Column("sealed", LargeBinary),  # the token to call with, under the request's key
+    sa.Column("serial", sa.Integer, primary_key=True),
+    sa.Column("request", sa.ForeignKey("requests.serial"), index=True),
+    sa.Column("protocol", sa.String(16), nullable=False),
+    sa.Column("url", sa.String(1000), nullable=False),
+    sa.Column("sealed", sa.LargeBinary),  # the token to call with, under the request's key
 )  # fmt: skip
-deliveries = Table(  # each event for each who is told of it: the database adds them together with the event
+deliveries = sa.Table(  # each event for each who is told of it: the database adds them together with the event
     "deliveries", metadata,
-    Column("serial", Integer, primary_key=True),
-    Column("event", ForeignKey("events.serial"), nullable=False),
-    Column("request", ForeignKey("requests.serial"), nullable=False),
-    Column("callback", ForeignKey("callbacks.serial"), nullable=False),
-    Column("tries", Integer, nullable=False),
-    Column("due", Float, nullable=False),  # when it is tried next
-    Column("code", String(64), nullable=False),  # of why it did not arrive; empty where it did
-    Column("ended", String(32)),
-    Index("by_ended", "ended", "due", "serial"),
-    Index("by_callback", "callback", "request", "serial"),
+    sa.Column("serial", sa.Integer, primary_key=True),
+    sa.Column("event", sa.ForeignKey("events.serial"), nullable=False),
+    sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False),
+    sa.Column("callback", sa.ForeignKey("callbacks.serial"), nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False),
+    sa.Column("due", sa.Float, nullable=False),  # when it is tried next
+    sa.Column("code", sa.String(64), nullable=False),  # of why it did not arrive; empty where it did
+    sa.Column("ended", sa.String(32)),
+    sa.Index("by_ended", "ended", "due", "serial"),
+    sa.Index("by_callback", "callback", "request", "serial"),
 )  # fmt: skip
-tokens = Table(
+tokens = sa.Table(
     "tokens", metadata,
-    Column("hash", String(64), primary_key=True),
-    Column("name", String(64), nullable=False),
-    Column("role", String(16), nullable=False),
-    Column("made", String(32), nullable=False),
-    Column("revoked", String(32)),
+    sa.Column("hash", sa.String(64), primary_key=True),
+    sa.Column("name", sa.String(64), nullable=False),
+    sa.Column("role", sa.String(16), nullable=False),
+    sa.Column("made", sa.String(32), nullable=False),
+    sa.Column("revoked", sa.String(32)),
 )  # fmt: skip
-sessions = Table(
+sessions = sa.Table(
     "sessions", metadata,
-    Column("hash", String(64), primary_key=True),  # of the cookie
-    Column("token", ForeignKey("tokens.hash"), nullable=False),
-    Column("begun", Float, nullable=False),
-    Column("until", Float, nullable=False),
+    sa.Column("hash", sa.String(64), primary_key=True),  # of the cookie
+    sa.Column("token", sa.ForeignKey("tokens.hash"), nullable=False),
+    sa.Column("begun", sa.Float, nullable=False),
+    sa.Column("until", sa.Float, nullable=False),
 )  # fmt: skip
-workers = Table(
+workers = sa.Table(
     "workers", metadata,
-    Column("name", String(128), primary_key=True),
-    Column("doing", String(200), nullable=False),
-    Column("code", String(64), nullable=False),  # of what stops it; empty where nothing does
-    Column("seen", Float, nullable=False),
+    sa.Column("name", sa.String(128), primary_key=True),
+    sa.Column("doing", sa.String(200), nullable=False),
+    sa.Column("code", sa.String(64), nullable=False),  # of what stops it; empty where nothing does
+    sa.Column("seen", sa.Float, nullable=False),
 )  # fmt: skip
-jobs = Table(
+jobs = sa.Table(
     "jobs", metadata,
-    Column("serial", Integer, primary_key=True),
-    Column("request", ForeignKey("requests.serial"), nullable=False, index=True),
-    Column("kind", String(16), nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("progress", String(200), nullable=False),
-    Column("result", String(200), nullable=False),
-    Column("actor", String(64), nullable=False),
-    Column("time", String(32), nullable=False),
+    sa.Column("serial", sa.Integer, primary_key=True),
+    sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("progress", sa.String(200), nullable=False),
+    sa.Column("result", sa.String(200), nullable=False),
+    sa.Column("actor", sa.String(64), nullable=False),
+    sa.Column("time", sa.String(32), nullable=False),
 )  # fmt: skip
-steps_done = Table(
-    "steps", metadata, Column("number", Integer, primary_key=True), Column("time", String(32), nullable=False)
+steps_done = sa.Table(
+    "steps",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("time", sa.String(32), nullable=False),
 )
 
-Step = Callable[[Connection], None]
+Step = Callable[[sa.Connection], None]
 STEPS: tuple[Step, ...] = (lambda connection: None,)
 """What leads from each version of the tables to the next, the first being that of the first release."""
 
@@ -150,7 +136,7 @@ TO_BE_TOLD = {
 """What adds the deliveries: in the transaction of the event, whichever code appends it."""
 
 
-def upgrade(connection: Connection, steps: Sequence[Step] = STEPS) -> int:
+def upgrade(connection: sa.Connection, steps: Sequence[Step] = STEPS) -> int:
     """Bring the tables to this release in the caller's transaction, and return how many steps were taken.
 
     An empty database gets the newest tables at once.
@@ -161,9 +147,9 @@ def upgrade(connection: Connection, steps: Sequence[Step] = STEPS) -> int:
         A later release has written them.
     """
     if connection.dialect.name == "postgresql":  # others that start now wait
-        connection.execute(text("SELECT pg_advisory_xact_lock(7233102)"))
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(7233102)"))
     steps_done.create(connection, checkfirst=True)
-    done: int = connection.scalar(select(func.max(steps_done.c.number))) or 0
+    done: int = connection.scalar(sa.select(sa.func.max(steps_done.c.number))) or 0
     if done > len(steps):
         raise DatabaseVersion(
             f"the database has version {done}, and this release knows {len(steps)}: start the release that wrote it"
@@ -171,11 +157,11 @@ def upgrade(connection: Connection, steps: Sequence[Step] = STEPS) -> int:
     if done == 0:
         metadata.create_all(connection)
         for statement in ONLY_APPENDED[connection.dialect.name] + TO_BE_TOLD[connection.dialect.name]:
-            connection.execute(text(statement))
+            connection.execute(sa.text(statement))
     else:
         for step in steps[done:]:
             step(connection)
     now = datetime.now(UTC).isoformat()
     for number in range(done + 1, len(steps) + 1):
-        connection.execute(insert(steps_done).values(number=number, time=now))
+        connection.execute(sa.insert(steps_done).values(number=number, time=now))
     return len(steps) - done
