@@ -49,6 +49,7 @@ bench: .venv/dev.stamp fashion-mnist ## beside the peers, two or three hours; wr
 	$(BIN)/python benchmarks/plot_unlearning.py benchmarks/unlearning.json
 	$(BIN)/python benchmarks/workspace.py --out benchmarks/workspace.json
 	$(BIN)/python benchmarks/requests.py --out benchmarks/requests.json
+	$(BIN)/python benchmarks/service.py --out benchmarks/service.json
 	$(BIN)/python benchmarks/plot_requests.py benchmarks/requests.json
 	$(BIN)/python benchmarks/engines.py --out benchmarks/engines.json
 	$(BIN)/python benchmarks/svm.py --out benchmarks/results.json

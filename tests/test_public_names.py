@@ -52,6 +52,7 @@ PUBLIC = {
         "Refused",
         "RevocationsUnread",
         "Revoked",
+        "ServiceError",
         "Stale",
         "UnknownRecords",
         "WorkerLostError",
@@ -85,6 +86,7 @@ PUBLIC = {
         "train_many",
     },
     "maxrr.parallel": {"Processes", "Ray"},
+    "maxrr.service": {"Settings", "app"},
     "maxrr.serving": {
         "Exported",
         "Revocations",

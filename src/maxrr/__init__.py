@@ -15,6 +15,7 @@ if typing.TYPE_CHECKING:
     from maxrr import evidence as evidence
     from maxrr import nets as nets
     from maxrr import parallel as parallel
+    from maxrr import service as service
     from maxrr import serving as serving
     from maxrr import svm as svm
     from maxrr import unlearning as unlearning
@@ -23,6 +24,6 @@ if typing.TYPE_CHECKING:
     from maxrr.unlearning import MaxRR
     from maxrr.workspace import Workspace
 else:  # `maxrr --help` need not wait for scikit-learn
-    _ROOMS = "audit core data errors evidence nets parallel serving svm unlearning workspace"
+    _ROOMS = "audit core data errors evidence nets parallel service serving svm unlearning workspace"
     _HOMES = {"svm.estimator": ("LinearSVM",), "unlearning": ("MaxRR",), "workspace": ("Workspace",)}
     __getattr__, __dir__ = lazily.names_from(__name__, _HOMES, modules=tuple(_ROOMS.split()))

@@ -19,6 +19,7 @@ __all__ = [
     "Refused",
     "RevocationsUnread",
     "Revoked",
+    "ServiceError",
     "Stale",
     "UnknownRecords",
     "WorkerLostError",
@@ -118,6 +119,10 @@ class EngineError(MaxRRError, RuntimeError):
 
 class WorkerLostError(EngineError):
     """A worker process ended before its work was done, for example because it ran out of memory."""
+
+
+class ServiceError(MaxRRError, ValueError):
+    """A call that a service does not carry out as it is. Nothing was changed."""
 
 
 class MissingColumn(DataError):
@@ -320,3 +325,51 @@ class CopyOfForgotten(NotHere):
 
 class OtherVersions(EngineError):
     """A node with other versions, which would give other bytes. Install the same ones."""
+
+
+class NoToken(ServiceError):
+    """A call without a token, or with one that is not known or was revoked."""
+
+
+class NotAllowed(ServiceError):
+    """A call that the role of the token does not allow."""
+
+
+class UnknownRequest(ServiceError):
+    """A request that is not there, or is somebody else's. Check its id."""
+
+
+class WrongState(ServiceError):
+    """A step that a request cannot take in its present state, such as cancelling one that was carried out."""
+
+
+class KeyReused(ServiceError):
+    """An idempotency key that came with another body before, or with one that cannot be compared any more."""
+
+
+class NamesDestroyed(ServiceError):
+    """A question about the people in a request whose answer was delivered. What named them was destroyed."""
+
+
+class HostNotAllowed(ServiceError):
+    """An address to call back at a host that the operator of the service does not allow."""
+
+
+class TooLarge(ServiceError):
+    """A call with a larger body than the service takes."""
+
+
+class TooMany(ServiceError):
+    """More calls than a token may make in that time. Wait a moment."""
+
+
+class DatabaseAway(ServiceError):
+    """A database that does not answer, is full or locked. Try again."""
+
+
+class DatabaseVersion(ServiceError):
+    """A database that a later release has written. Start that one."""
+
+
+class ModelAway(ServiceError):
+    """A model that could not be read yet. Try again."""

@@ -19,7 +19,9 @@ from maxrr.cli import (
     predict,
     receipt,
     replay,
+    serve,
     status,
+    token,
     unlearn,
     verify,
 )
@@ -73,6 +75,7 @@ app = group(
         "catch-up": backup.catch_up,
         "export": export.export,
         "revocations": export.revocations,
+        "serve": serve.serve,
         "demo": demo.demo,
     },
     Commands,
@@ -90,6 +93,13 @@ app.add_typer(
         {"new": key.new, "show": key.present, "rotate": key.rotate},
     ),
     name="key",
+)
+app.add_typer(
+    group(
+        "Who may call a service, and in which role.",
+        {"new": token.new, "revoke": token.revoke, "list": token.present},
+    ),
+    name="token",
 )
 app.add_typer(
     group(

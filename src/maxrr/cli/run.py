@@ -35,6 +35,7 @@ class Stop(Exception):
         self.code = code or BY_STATUS[status]
 
 
+SERVICE = {"fastapi", "psycopg", "sqlalchemy", "starlette", "uvicorn"}  # the extra `maxrr[service]`
 LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch"}
 """What is not there where maxrr was installed to check evidence alone (docs/specifications/evidence.md)."""
 
@@ -76,9 +77,11 @@ def reported(*, debug: bool = False, json: bool = False) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name == "ray" and not debug:
             ended(FAILED, str(error), "not-installed", json)
-        if debug or (error.name or "").partition(".")[0] not in LEFT_OUT:
+        missing = (error.name or "").partition(".")[0]
+        if debug or missing not in LEFT_OUT | SERVICE:
             raise
         words = f"this command needs {error.name}, which is not installed: pip install maxrr"
+        words += "[service]" if missing in SERVICE else ""
         ended(FAILED, words, "not-installed", json)
     except (MaxRRError, ValueError, OSError, MemoryError) as error:
         if debug:

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,20 @@ def opened(
     training function are those that the environment names. What is known to be an older copy is refused, if nothing
     else is said, where work is to be done in it.
     """
+    with own_code(), open_as_named(folder, moved, records, read_only, newest) as workspace:
+        yield workspace
+
+
+def own_code() -> AbstractContextManager[None]:
+    """Let the code be found that the environment names."""
+    return importing_from_here(os.environ.get(NETWORK), os.environ.get(TRAIN))
+
+
+def open_as_named(
+    folder: Path, moved: Sequence[str] | None, records: Callable[[], Dataset] | None, read_only: bool,
+    newest: bool | None = None,
+) -> Workspace:  # fmt: skip
+    """Open the workspace as `opened` does, for whoever closes it and keeps the user's own code in reach."""
     from maxrr.workspace import Commit, overview
 
     last = Commit.last(folder)
@@ -46,15 +60,13 @@ def opened(
     from maxrr.evidence.public_keys import find_key
 
     network, train = os.environ.get(NETWORK), os.environ.get(TRAIN)
-    with importing_from_here(network, train):
-        made = None if network is None or last is None else named_network(network, last.shape, len(last.classes))
-        way = None if train is None else training_function(train)
-        workspace = open_folder(
-            folder, newest=not read_only if newest is None else newest, network=made, train=way, read_only=read_only,
-            records=records or (lambda: sides(workspace, moved)[0]), signing_key=None if read_only else find_key(),
-        )  # fmt: skip
-        with workspace:
-            yield workspace
+    made = None if network is None or last is None else named_network(network, last.shape, len(last.classes))
+    way = None if train is None else training_function(train)
+    workspace = open_folder(
+        folder, newest=not read_only if newest is None else newest, network=made, train=way, read_only=read_only,
+        records=records or (lambda: sides(workspace, moved)[0]), signing_key=None if read_only else find_key(),
+    )  # fmt: skip
+    return workspace
 
 
 def open_folder(folder: Path, *, newest: bool, **options: Any) -> Workspace:

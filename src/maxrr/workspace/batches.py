@@ -21,7 +21,6 @@ from maxrr.unlearning.state import ModelState, forgotten_people
 from maxrr.unlearning.statements import MODEL
 from maxrr.unlearning.tombstones import id_hmac, subject_hmac, ticket_hmac
 from maxrr.workspace.keeper import FolderKeeper
-from maxrr.workspace.status import handed_in
 
 DONE, ALREADY_DONE, NOTHING_HERE, REFUSED = "done", "already-done", "nothing-here", "refused"
 
@@ -148,15 +147,13 @@ class Batch:
         answers.
         """
         fitted, fresh, former = self._fitted, list[Ticket](), dict[Ticket, Receipt | Ticket]()
-        known: dict[str, list[tuple[set[str], Receipt | Ticket]]] = {}
-        if any(each._asked.ticket for each in self._tickets):
-            for handed in handed_in(self._keeper.store):
-                if (receipt := handed.receipt).ticket is not None:
-                    known.setdefault(receipt.ticket, []).append((hmacs_on(receipt), receipt))
+        known = dict[str, list[tuple[set[str], Receipt | Ticket]]]()
         for each in self._tickets:
             ticket = each._asked.ticket.get("ticket")
             names = set() if ticket is None else hmacs_of(fitted, each._asked)
-            answers = [] if ticket is None else known.setdefault(ticket, [])
+            if ticket is not None and ticket not in known:
+                known[ticket] = [(hmacs_on(receipt), receipt) for receipt in self._keeper.answers_of(ticket)]
+            answers = [] if ticket is None else known[ticket]
             before = next((answer for named, answer in answers if names <= named), None)
             if before is None:
                 fresh.append(each)

@@ -50,6 +50,8 @@ class FolderKeeper:
         self.closed = False
         self.process = os.getpid()
         self.unfinished = ""
+        self.by_ticket = dict[str, list[int]]()  # numbers of receipts, of those that were looked through
+        self.looked_through = 0
         model._keeper = self
         INHERITED.add(self)
 
@@ -103,6 +105,8 @@ class FolderKeeper:
             departures = {each.id: each for each in change.after.committed.departures()}
             own = [NewAnswer.of(change, *each, departures, self.store.signing) for each in change.answers]
             self.commit_state(change.after, [*caught_up, *own], change.source)
+            for _, receipt, _ in change.answers:
+                self.look_at(receipt)
             return
         state, code = self.store.state, (self.network, self.train)  # a fit may be with other code of the caller's own
         self.network, self.train = self.model.network, self.model.train if callable(self.model.train) else None
@@ -115,6 +119,19 @@ class FolderKeeper:
 
     def receipt(self, number: int) -> Receipt:
         return HandedReceipt.from_bytes(self.store.receipt(number)).receipt
+
+    def answers_of(self, ticket: str) -> list[Receipt]:
+        """The receipts that answer the ticket with this HMAC. No receipt is looked at twice to find them."""
+        for number in range(self.looked_through + 1, self.store.requests + 1):
+            self.look_at(self.receipt(number))
+        return [self.receipt(number) for number in self.by_ticket.get(ticket, ())]
+
+    def look_at(self, receipt: Receipt) -> None:
+        """Note which ticket a receipt answers, if it is the next one."""
+        if receipt.number == self.looked_through + 1:
+            self.looked_through = receipt.number
+            if receipt.ticket is not None:
+                self.by_ticket.setdefault(receipt.ticket, []).append(receipt.number)
 
     def ranking(self) -> Path:
         return self.store.ranking()

@@ -1,0 +1,84 @@
+"""`maxrr token`: who may call a service, and in which role."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from typer import Argument, Option
+
+from maxrr.cli import show
+from maxrr.cli.options import Folder, Json
+
+if TYPE_CHECKING:
+    from maxrr.service.tokens import Tokens
+
+Name = Annotated[str, Argument(metavar="NAME", help="Whom it is for; several tokens may share a name.")]
+Role = Annotated[
+    Literal["requester", "operator", "auditor", "predictor"],
+    Option(
+        help="What it allows. requester: ask, and see what was asked under that name. operator: see and decide all. "
+        "auditor: see all, change nothing. predictor: predict."
+    ),
+]
+
+
+def new(workspace: Folder, name: Name, role: Role) -> None:
+    """Make a token, and print it. It is shown this once, and the service keeps its hash.
+
+    Examples:
+
+        maxrr token new ws/ shop --role requester
+    """
+    with tokens_of(workspace) as tokens:
+        print(tokens.make(name, role))
+
+
+def revoke(
+    workspace: Folder, id: Annotated[str, Argument(metavar="ID", help="The id of the token, as the list shows it.")]
+) -> None:
+    """Revoke a token. A service that runs does not take it any more two seconds later.
+
+    Examples:
+
+        maxrr token revoke ws/ 3f1c9a0b27de
+    """
+    with tokens_of(workspace) as tokens:
+        revoked = tokens.revoke(id)
+    show.say(f"Revoked {revoked.id}, {revoked.role} of {revoked.name}.")
+
+
+def present(workspace: Folder, json: Json = False) -> None:
+    """List the tokens of a service, by the beginning of their hashes.
+
+    Examples:
+
+        maxrr token list ws/
+    """
+    with tokens_of(workspace) as tokens:
+        found = tokens.listed()
+    if json:
+        show.json([vars(each) for each in found])
+        return
+    rows = [(each.id, each.name, each.role, each.made[:16], (each.revoked or "")[:16]) for each in found]
+    show.table(("id", "name", "role", "made", "revoked"), rows)
+
+
+@contextmanager
+def tokens_of(workspace: Path) -> Iterator[Tokens]:
+    """The tokens of the service of a workspace."""
+    from maxrr.cli.serve import DATABASE
+    from maxrr.service.database import Database
+    from maxrr.service.settings import url_of
+    from maxrr.service.tokens import Tokens
+    from maxrr.workspace import overview
+
+    overview(workspace)  # says what is missing
+    database = Database(os.environ.get(DATABASE) or url_of(workspace.absolute()))
+    try:
+        yield Tokens(database)
+    finally:
+        database.close()

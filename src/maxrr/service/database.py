@@ -1,0 +1,91 @@
+"""The database: transactions that are durable when their block ends, and one error for all that keeps it away."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, TimeoutError
+
+from maxrr.errors import DatabaseAway
+from maxrr.service.tables import upgrade
+
+PATIENCE = 30  # seconds that a writer waits for others
+SETUP = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", f"busy_timeout={PATIENCE}000")
+
+
+class Database:
+    """A database of SQLite or PostgreSQL, with the tables of this release.
+
+    Parameters
+    ----------
+    url : str
+        As SQLAlchemy takes it: `sqlite:////srv/requests.sqlite`, `postgresql://user:password@host/name`.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            where = make_url(url)
+        except ArgumentError:
+            raise ValueError(
+                "the database is named as in sqlite:////srv/requests.sqlite or postgresql://host/name"
+            ) from None
+        if where.drivername == "postgresql":
+            where = where.set(drivername="postgresql+psycopg")
+        self.is_file = where.get_backend_name() == "sqlite"
+        options: dict[str, Any] = {"connect_args": {"timeout": PATIENCE}} if self.is_file else {
+            "connect_args": {"connect_timeout": 5}, "pool_pre_ping": True, "pool_size": 20, "pool_timeout": 10,
+        }  # fmt: skip
+        self.engine = create_engine(where, hide_parameters=True, **options)  # which would name people in logs
+        self.writing = threading.Lock() if self.is_file else nullcontext()  # in turn, and not by trying again
+        if self.is_file:
+            event.listen(self.engine, "connect", set_up)
+            event.listen(self.engine, "begin", begin)
+        with self.write() as connection:
+            upgrade(connection)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection for reading."""
+        with self.reached(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction: whole and durable when the block ends, undone if anything is raised."""
+        with (
+            self.reached(), self.writing, self.engine.connect().execution_options(write=True) as connection,
+            connection.begin(),
+        ):  # fmt: skip
+            yield connection
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """Turn all that a database that is away, full or locked raises into one error, without what was asked."""
+        try:
+            yield
+        except IntegrityError:
+            raise
+        except (DBAPIError, TimeoutError) as error:
+            kind = type(getattr(error, "orig", None) or error).__name__
+            raise DatabaseAway(f"the database does not answer ({kind}): try again. Nothing was changed") from None
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def set_up(connection: sqlite3.Connection, _: object) -> None:
+    """Prepare a connection to SQLite: we begin transactions ourselves, and a commit has reached the disk."""
+    connection.isolation_level = None
+    for setting in SETUP:
+        connection.execute(f"PRAGMA {setting}")
+
+
+def begin(connection: Connection) -> None:
+    """Begin a transaction of SQLite: one that will write waits for its turn now, not at its first write."""
+    is_writer = connection.get_execution_options().get("write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")

@@ -1,0 +1,473 @@
+"""The pages of a service, which people work from. They do what the HTTP interface does, by its own functions."""
+
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import APIRouter, Depends
+from fastapi import Request as Call
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from maxrr import errors
+from maxrr.errors import DataError, MaxRRError, NamesDestroyed, NotAllowed, NoToken, WrongState
+from maxrr.evidence.log import LOG, read_checkpoint
+from maxrr.plain_text import tame
+from maxrr.report import words
+from maxrr.report.charts import shares
+from maxrr.report.page import KINDS as GROUPS
+from maxrr.report.page import render
+from maxrr.service import figures, routes
+from maxrr.service.current import Snapshot
+from maxrr.service.guard import Guard
+from maxrr.service.jobs import AUDIT, KINDS, REPLAY, Job
+from maxrr.service.problems import status_and_words
+from maxrr.service.requests import Request, today
+from maxrr.service.sessions import Sessions, form_token, new_cookie
+from maxrr.service.states import (
+    CANCELLED,
+    DONE,
+    ERASE,
+    EXECUTING,
+    FAILED,
+    OPEN,
+    PLANNED,
+    RECEIVED,
+    STATES,
+    WAITING,
+    leads_to,
+)
+from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
+from maxrr.service.verifying import keys_in, verify
+from maxrr.unlearning.actions import Outcome
+from maxrr.unlearning.receipts import in_words
+from maxrr.unlearning.statements import HandedReceipt
+from maxrr.version import __version__
+
+READ, ASK, WATCH = (REQUESTER, OPERATOR, AUDITOR), (REQUESTER, OPERATOR), (OPERATOR, AUDITOR)
+PLACES = {
+    "/": ("Overview", READ), "/requests": ("Requests", READ), "/ask": ("New request", ASK), "/model": ("Model", WATCH),
+    "/verify": ("Check", WATCH),
+}  # fmt: skip
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+FORM = "application/x-www-form-urlencoded"
+BACK = re.compile("/|/(ask|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
+LISTS = {"open": OPEN, **{state: (state,) for state in STATES}, "late": (), "all": ()}
+LATELY = 60.0  # seconds
+SHOWN, NEXT = 50, 5  # requests on a page of the list, and on the overview
+WHY = {
+    kind.code: (kind.__doc__ or "").splitlines()[0]
+    for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MaxRRError)
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that somebody may take with a request: who may, in which states, and by which form of the interface."""
+
+    roles: Sequence[str]
+    states: Sequence[str]
+    said: Callable[..., Any] | None
+    take: Callable[..., Any]
+
+
+STEPS = {
+    "approve": Step((OPERATOR,), (WAITING,), routes.Decision, routes.approve),
+    "refuse": Step((OPERATOR,), (WAITING, FAILED), routes.Why, routes.refuse),
+    "retry": Step((OPERATOR,), (FAILED,), routes.Why, routes.retry),
+    "cancel": Step(ASK, leads_to(CANCELLED), routes.Why, routes.cancel),
+    "delivered": Step(ASK, (DONE,), None, routes.delivered),
+    "audit": Step((OPERATOR,), (DONE,), partial(routes.JobAsked, kind="audit"), routes.ask_for_job),
+    "replay": Step((OPERATOR,), (DONE,), partial(routes.JobAsked, kind="replay"), routes.ask_for_job),
+}
+
+
+# Who calls, from where, and what they get when something is wrong
+
+
+class PageRoute(APIRoute):
+    """A route whose every answer has the policy of the pages, and whose errors are pages, too."""
+
+    def get_route_handler(self) -> Callable[[Call], Coroutine[Any, Any, Response]]:
+        """Wrap the handler of the framework."""
+        handler = super().get_route_handler()
+
+        async def handle(call: Call) -> Response:
+            try:
+                answer: Response = await handler(call)
+            except NoToken:
+                back = call.url.path if BACK.fullmatch(call.url.path) else "/"
+                answer = RedirectResponse(f"/sign-in?{urlencode({'back': back})}", 303)
+            except MaxRRError as error:
+                status, what = status_and_words(error)
+                answer = show(call, "wrong", status, what=what, code=error.code)
+            except RequestValidationError:
+                what = "The address does not have the form that is expected."
+                answer = show(call, "wrong", 422, what=what, code="wrong-value")
+            except HTTPException as error:
+                answer = show(call, "wrong", error.status_code, what=error.detail, code="wrong-call")
+            answer.headers.setdefault("content-security-policy", POLICY)
+            return answer
+
+        return handle
+
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse)
+
+
+def cookie_name(call: Call) -> str:
+    """The name of the cookie: over TLS one that browsers take from this very host alone."""
+    return "__Host-maxrr" if call.url.scheme == "https" else "maxrr"
+
+
+def cookie_of(call: Call) -> str:
+    """The cookie of a call; empty where it has none."""
+    return call.cookies.get(cookie_name(call), "")
+
+
+def set_cookie(call: Call, answer: Response, cookie: str) -> None:
+    """Give the browser a cookie that no script and no other site gets, until the browser is closed."""
+    is_safe = call.url.scheme == "https"
+    answer.set_cookie(cookie_name(call), cookie, httponly=True, secure=is_safe, samesite="strict", path="/")
+
+
+def sessions(call: Call) -> Sessions:
+    """The sessions of the service that is called."""
+    return Sessions(call.app.state.service.requests.database)
+
+
+def signed_in(*roles: str) -> Callable[[Call], Awaitable[Actor]]:
+    """Make what a page depends on: somebody who signed in, in one of these roles."""
+
+    async def check(call: Call) -> Actor:
+        actor = await run_in_threadpool(sessions(call).find, cookie_of(call))
+        call.scope["actor"], call.scope["reader"] = actor.name, actor
+        call.app.state.guard.limits.take(f"{actor.role} {actor.name}")
+        if actor.role not in roles:
+            raise NotAllowed(f"a token of the role {actor.role} does not open this page: it takes {' or '.join(roles)}")
+        return actor
+
+    return check
+
+
+async def form(call: Call) -> dict[str, str]:
+    """Read a form, if it comes from a page of this session."""
+    if call.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+        raise DataError("this takes what a form of these pages sends, and nothing else")
+    try:
+        said = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=20))
+    except ValueError:  # too many fields, or not UTF-8
+        raise DataError("this is not what a form of these pages sends") from None
+    expected = form_token(cookie_of(call))
+    if not cookie_of(call) or not hmac.compare_digest(said.pop("form", "").encode(), expected.encode()):
+        raise NotAllowed("this form does not come from your session: go back, load the page again, and send it anew")
+    return said
+
+
+Reader = Annotated[Actor, Depends(signed_in(*READ))]
+Asker = Annotated[Actor, Depends(signed_in(*ASK))]
+Watcher = Annotated[Actor, Depends(signed_in(*WATCH))]
+Form = Annotated[dict[str, str], Depends(form)]
+
+
+def show(call: Call, template: str, status: int = 200, **values: Any) -> Response:
+    """Answer with a page."""
+    reader: Actor | None = call.scope.get("reader")
+    places = {path: name for path, (name, roles) in PLACES.items() if reader is not None and reader.role in roles}
+    values.setdefault("form_token", form_token(cookie_of(call)))
+    text = render(
+        __package__, f"{template}.html.jinja", policy=POLICY.partition("; frame")[0], reader=reader, places=places,
+        path=call.url.path, day=words.day, tame=tame, version=__version__, today=today().isoformat(), now=time.time(),
+        why=WHY, **values,
+    )  # fmt: skip
+    return HTMLResponse(text, status)
+
+
+@cache
+def style() -> str:
+    """The look of the reports, and what the pages have beside it."""
+    files = (resources.files("maxrr.report") / "templates/look.css", resources.files(__package__) / "static/pages.css")
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+@router.get("/static/pages.css")
+def look() -> Response:
+    """Return the look, which pages ask for by the version."""
+    return Response(style(), media_type="text/css", headers={"Cache-Control": "public, max-age=86400"})
+
+
+# Signing in and out
+
+
+@router.get("/sign-in")
+def door(call: Call, back: str = "/") -> Response:
+    """Show where somebody signs in."""
+    return at_door(call, back)
+
+
+def at_door(call: Call, back: str, wrong: str = "", status: int = 200) -> Response:
+    """Ask for a token, in a form that belongs to a cookie already."""
+    cookie = cookie_of(call) or new_cookie()
+    answer = show(call, "sign_in", status, back=back, wrong=wrong, form_token=form_token(cookie))
+    set_cookie(call, answer, cookie)
+    return answer
+
+
+@router.post("/sign-in")
+async def sign_in(call: Call, said: Form) -> Response:
+    """Begin a session, under a new cookie, for whoever has a token."""
+    guard: Guard = call.app.state.guard
+    token, back = said.get("token", "").strip(), said.get("back", "/")
+    try:
+        actor = await run_in_threadpool(guard.tokens.find, token)
+    except NoToken:
+        guard.wrong.take(call.client.host if call.client else "")
+        return at_door(call, back, "This token is not known, or was revoked.", 401)
+    if actor.role not in READ:
+        return at_door(call, back, "This token is for programs that ask for predictions. It opens no page.", 403)
+    answer = RedirectResponse(back if BACK.fullmatch(back) else "/", 303)
+    set_cookie(call, answer, await run_in_threadpool(sessions(call).begin, token))
+    return answer
+
+
+@router.post("/sign-out")
+def sign_out(call: Call, said: Form) -> Response:
+    """End the session."""
+    sessions(call).end(cookie_of(call))
+    answer = RedirectResponse("/sign-in", 303)
+    answer.delete_cookie(cookie_name(call), path="/", secure=call.url.scheme == "https")
+    return answer
+
+
+# Requests
+
+
+def owner_of(actor: Actor) -> str | None:
+    """Whose requests somebody sees: None for all."""
+    return actor.name if actor.role == REQUESTER else None
+
+
+@router.get("/")
+def overview(call: Call, actor: Reader) -> Response:
+    """Show where things stand, and what is to be done next."""
+    service, owner = call.app.state.service, owner_of(actor)
+    requests, shown = service.requests, dict[str, Any]()
+    if owner is None:
+        shown = {"workers": service.workers(), "receipts": []}
+        try:
+            snapshot: Snapshot = service.current.snapshot
+            shown["receipts"] = snapshot.receipts(figures.some_of(snapshot.status.requests))
+        except MaxRRError as error:
+            shown["model_code"] = error.code
+    return show(
+        call, "overview", counts=requests.counts(owner), figures=figures,
+        days=figures.received_by_day(requests.database, owner), open=OPEN,
+        waiting=requests.listed([WAITING], owner=owner, due_first=True, limit=NEXT),
+        failed=requests.listed([FAILED], owner=owner, limit=NEXT),
+        due=requests.listed([each for each in OPEN if each != WAITING], owner=owner, due_first=True, limit=NEXT),
+        **shown,
+    )  # fmt: skip
+
+
+@router.get("/requests")
+def listed(
+    call: Call, actor: Reader, which: str = "open", order: str = "", after: str = "", find: str = ""
+) -> Response:  # fmt: skip
+    """List requests, a page at a time; or go to the one with this id."""
+    requests, owner = call.app.state.service.requests, owner_of(actor)
+    if find.strip():
+        return RedirectResponse(f"/requests/{requests.find(find.strip(), owner).id}", 303)
+    if which not in LISTS or not re.fullmatch(r"(\d{4}-\d\d-\d\d\.\d{1,18})?", after):
+        raise DataError("there is no such list: choose one of those above")
+    order = order or ("due" if which in ("open", "late", *OPEN) else "newest")
+    last, _, serial = after.partition(".")
+    some = requests.listed(
+        LISTS[which], owner=owner, late=which == "late", due_first=order == "due",
+        after=(last, int(serial)) if after else None, limit=SHOWN,
+    )  # fmt: skip
+    more = f"{some[-1].due}.{some[-1].serial}" if len(some) == SHOWN else ""
+    counts = requests.counts(owner)
+    counts |= {"open": sum(counts.get(each, 0) for each in OPEN), "all": sum(counts.get(each, 0) for each in STATES)}
+    return show(
+        call, "requests", some=some, which=which, order=order, more=more, after=after, lists=LISTS, counts=counts
+    )
+
+
+def steps_for(request: Request, actor: Actor) -> list[str]:
+    """The steps that somebody may take with a request now."""
+    found = [name for name, step in STEPS.items() if actor.role in step.roles and request.state in step.states]
+    without = {*KINDS} if request.number is None else {AUDIT} if request.kind != ERASE else set[str]()
+    return [name for name in found if name not in without and not (name == "delivered" and request.delivered)]
+
+
+def meaning_of(job: Job) -> str:
+    """What came of an audit or a replay, in words; empty where nothing has yet."""
+    if job.state == FAILED:
+        return WHY.get(job.result, "A fault of the service. Its log says where.")
+    return Outcome(job.result).meaning if job.kind == REPLAY and job.state == DONE else job.result
+
+
+def progress_of(workers: Mapping[str, tuple[str, str, float]]) -> list[str]:
+    """What workers that were heard of lately say about how far they are."""
+    return [doing for doing, _, seen in workers.values() if ":" in doing and time.time() - seen < LATELY]
+
+
+@router.get("/requests/{id}")
+def follow(call: Call, id: str, actor: Reader) -> Response:
+    """Show a request: what it asks for, what it comes to, what happened, what is to be done, and its answer."""
+    requests, request = call.app.state.service.requests, routes.found(call, id, actor)
+    events, body, receipt = requests.events(request.serial), None, None
+    if actor.role != AUDITOR:
+        try:
+            body = requests.body(request)
+        except NamesDestroyed:
+            body = None
+    if request.number is not None:
+        receipt = HandedReceipt.from_bytes(requests.answer(request))
+    return show(
+        call, "request", request=request, events=events, body=body, receipt=receipt, steps=steps_for(request, actor),
+        sentences=[] if receipt is None else in_words(receipt.receipt),
+        jobs=[] if request.number is None else call.app.state.service.jobs.of(request), meaning_of=meaning_of,
+        doing=progress_of(call.app.state.service.workers()) if request.state == EXECUTING else [],
+        refresh=request.state in (RECEIVED, PLANNED, EXECUTING), keep=call.app.state.service.settings.keep, most=SHOWN,
+    )  # fmt: skip
+
+
+@router.get("/requests/{id}/receipt")
+def receipt(call: Call, id: str, actor: Reader) -> Response:
+    """Hand out the answer as a file."""
+    answer = routes.receipt(call, id, actor)
+    answer.headers["Content-Disposition"] = f'attachment; filename="receipt-{routes.found(call, id, actor).id}.json"'
+    return answer
+
+
+@router.get("/requests/{id}/page")
+def page(call: Call, id: str, actor: Asker) -> Response:
+    """Hand out the person's page as a file."""
+    return routes.page(call, id, actor)
+
+
+@router.get("/requests/{id}/{step}")
+def before(call: Call, id: str, step: str, actor: Reader) -> Response:
+    """Ask once more before a step is taken, and say what it does."""
+    request = possible(call, id, step, actor)
+    if step == "approve":  # its form is on the request's page
+        return RedirectResponse(f"/requests/{request.id}", 303)
+    return show(call, "step", request=request, step=step)
+
+
+@router.post("/requests/{id}/{step}")
+def take(call: Call, id: str, step: str, actor: Reader, said: Form) -> Response:
+    """Take a step, and show the request after it."""
+    request, what = possible(call, id, step, actor), STEPS[step]
+    try:
+        given = () if what.said is None else (what.said(**said),)
+    except ValidationError as error:
+        raise DataError(in_form(error)) from None
+    what.take(call, request.id, *given, actor)
+    return RedirectResponse(f"/requests/{request.id}", 303)
+
+
+def possible(call: Call, id_: str, step: str, actor: Actor) -> Request:
+    """Return a request with which this step can be taken now, by this person."""
+    if step not in STEPS:
+        raise HTTPException(404, "There is no such page.")
+    if actor.role not in STEPS[step].roles:
+        raise NotAllowed(f"a token of the role {actor.role} does not allow this")
+    request = routes.found(call, id_, actor)
+    if step not in steps_for(request, actor):
+        raise WrongState(f"the request is {request.state} by now, so that this step cannot be taken")
+    return request
+
+
+def in_form(error: ValidationError) -> str:
+    """Say what is wrong with the first field that is."""
+    first = error.errors()[0]
+    return f"{' '.join(map(str, first['loc'][:1])) or 'the form'}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+
+
+@router.get("/ask")
+def asking(call: Call, actor: Asker) -> Response:
+    """Show the form of a new request. Sent twice, it is one request."""
+    return to_ask(call, {"key": secrets.token_urlsafe(18)})
+
+
+def to_ask(call: Call, said: dict[str, str], wrong: str = "", status: int = 200) -> Response:
+    """Show the form with what was said, and what is wrong with it."""
+    return show(call, "ask", status, said=said, wrong=wrong, settings=call.app.state.service.settings)
+
+
+@router.post("/ask")
+def ask(call: Call, actor: Asker, said: Form) -> Response:
+    """Take a request, and show it."""
+    given = {name: text.strip() for name, text in said.items() if text.strip()}
+    asked: dict[str, Any] = {name: given[name] for name in ("subject", "regulation", "due") if name in given}
+    if ids := [each.strip() for each in re.split(r"[,\n]", given.get("ids", "")) if each.strip()]:
+        asked["ids"] = ids
+    if "identity" in given:
+        asked["identity"] = {"type": given.get("type", ""), "value": given["identity"]}
+    try:
+        shown = routes.submit(call, Response(), routes.Submission(**asked), actor, given.get("key"))
+    except ValidationError as error:
+        return to_ask(call, said, in_form(error), 422)
+    except DataError as error:
+        return to_ask(call, said, str(error), 422)
+    return RedirectResponse(f"/requests/{shown.id}", 303)
+
+
+# The model, and what an auditor checks
+
+
+@router.get("/model")
+def model(call: Call, actor: Watcher) -> Response:
+    """Show what the model is, how well its heads are solved, and what it was before."""
+    snapshot: Snapshot = call.app.state.service.current.snapshot
+    status = snapshot.status
+    last = range(max(1, status.requests - SHOWN + 1), status.requests + 1)
+    return show(
+        call, "model", snapshot=snapshot, model=status,
+        kinds_chart=shares([(group, getattr(status, name)) for name, group in GROUPS.items()]),
+        versions=figures.versions(snapshot.receipts(last)), heads=snapshot.model.heads_.certificate_,
+    )  # fmt: skip
+
+
+@router.get("/verify")
+def verifying(call: Call, actor: Watcher) -> Response:
+    """Show what can be checked here, and what is needed for it."""
+    return to_verify(call)
+
+
+def to_verify(call: Call, *, status: int = 200, **shown: Any) -> Response:
+    """Show the form of a check, and what came of it."""
+    folder = call.app.state.service.settings.workspace / LOG
+    checkpoint = read_checkpoint(folder).decode(errors="replace") if folder.exists() else ""
+    said = {"keys": "", "kept": "", "wrong": "", "checks": [], **shown}
+    return show(call, "verify", status, checkpoint=checkpoint, **said)
+
+
+@router.post("/verify")
+def verified(call: Call, actor: Watcher, said: Form) -> Response:
+    """Check the log and the signatures, and show what held."""
+    service = call.app.state.service
+    given: dict[str, Any] = {name: said.get(name, "") for name in ("keys", "kept")}
+    try:
+        keys = keys_in(given["keys"])
+    except MaxRRError as error:
+        return to_verify(call, status=422, wrong=str(error), **given)
+    settings, database = service.settings, service.requests.database
+    checks = verify(settings.workspace, keys, given["kept"], database, service.current.snapshot.model)
+    return to_verify(call, checks=checks, **given)

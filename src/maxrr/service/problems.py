@@ -1,0 +1,75 @@
+"""Errors as answers: problem details (RFC 9457) that carry the codes of `maxrr.errors`."""
+
+import inspect
+import logging
+import traceback
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from maxrr import errors
+
+log = logging.getLogger("maxrr.service")
+
+STATUS: dict[type[BaseException], int] = {
+    errors.NoToken: 401, errors.NotAllowed: 403, errors.UnknownRequest: 404, errors.WrongState: 409,
+    errors.KeyReused: 422, errors.NamesDestroyed: 410, errors.TooLarge: 413, errors.TooMany: 429,
+    errors.DatabaseAway: 503, errors.ModelAway: 503, errors.NotHere: 404, errors.Refused: 409, errors.Stale: 409,
+    errors.HostNotAllowed: 422, errors.WorkspaceError: 503, errors.EngineError: 503, errors.DataError: 422,
+}  # fmt: skip
+CODES = {404: "no-such-path", 405: "no-such-method", 413: errors.TooLarge.code}
+HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "5"}}
+
+
+def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> JSONResponse:
+    """Make an answer that says what is wrong."""
+    said = {"type": f"urn:maxrr:{code}", "title": HTTPStatus(status).phrase, "status": status, "code": code}
+    return JSONResponse(
+        {**said, "detail": detail, **more}, status, media_type="application/problem+json",
+        headers={**HEADERS.get(status, {}), **(headers or {})},
+    )  # fmt: skip
+
+
+async def of_ours(_: Request, error: Exception) -> JSONResponse:
+    """Answer with an error that a caller can put right."""
+    assert isinstance(error, errors.MaxRRError)
+    status, words = status_and_words(error)
+    return problem(status, error.code, words)
+
+
+def status_and_words(error: errors.MaxRRError) -> tuple[int, str]:
+    """Return the status of an answer with this error, and what it says."""
+    status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    words = inspect.getdoc(type(error)) if isinstance(error, errors.WorkspaceError) else str(error)  # no paths of ours
+    return status, (words or error.code).splitlines()[0]
+
+
+async def of_disk(_: Request, error: Exception) -> JSONResponse:
+    """Answer that the machine refuses, as where its disk is full. Nothing was changed."""
+    note(error)
+    return problem(503, "disk", "the service cannot write: its operator finds why in the log. Nothing was changed")
+
+
+async def of_input(_: Request, error: Exception) -> JSONResponse:
+    """Answer with what is wrong with a call, without repeating what it said."""
+    assert isinstance(error, RequestValidationError)
+    wrong = [{"at": "/".join(map(str, each["loc"])), "what": each["msg"]} for each in error.errors()]
+    return problem(422, "wrong-value", "the call does not have the form that is expected", wrong=wrong)
+
+
+async def of_http(_: Request, error: Exception) -> JSONResponse:
+    """Answer with an error of the framework: no such path, no such method."""
+    assert isinstance(error, HTTPException)
+    code = CODES.get(error.status_code, "wrong-call")
+    return problem(error.status_code, code, error.detail, error.headers)
+
+
+def note(error: BaseException) -> None:
+    """Log a fault of ours by its kind and its place: its message may name records."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    log.error("fault: %s at %s:%d", type(error).__name__, frame.filename, frame.lineno or 0)

@@ -1,0 +1,527 @@
+"""The requests in the database: submitted once, moved from state to state, each move an event that stays."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, timedelta
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, true, update
+from sqlalchemy.exc import IntegrityError
+
+from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
+from maxrr.service import tables
+from maxrr.service.database import Database
+from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
+from maxrr.service.states import CANCELLED, DONE, ENDED, ERASE, EXECUTING, OPEN, PLANNED, RECEIVED, REFUSED, leads_to
+
+MOST = 500  # requests on a page of a list
+
+
+@dataclass(frozen=True)
+class Callback:
+    """Who is told of the steps of a request: by which protocol, where, and with which token of theirs."""
+
+    protocol: str
+    url: str
+    token: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks for, in the words of who asks.
+
+    Attributes
+    ----------
+    body : dict
+        What it names or brings: of an erasure `ids` or `subjects`, each a list. It lies in the database under a key.
+    regulation : str
+        The law that gives the right, in lower case; it may decide when the request is due.
+    due : date
+        By when it is to be answered.
+    kind : str
+        What is to be done: "erase", "add" or "rectify".
+    callbacks : sequence of Callback
+        Who is told of its steps.
+    """
+
+    body: Mapping[str, Any]
+    regulation: str
+    due: date
+    kind: str = ERASE
+    callbacks: Sequence[Callback] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a look at the model said about a request: its state then, the policy it will be carried out under, why.
+
+    `plan` has numbers and guarantees, and names nobody.
+    """
+
+    state: str
+    policy: str | None
+    plan: dict[str, Any] | None
+    reason: str
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The states that a request goes through with it."""
+        return (PLANNED,) if self.state == PLANNED else (PLANNED, self.state)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it stands in the database, without what names people.
+
+    Attributes
+    ----------
+    serial, id : int, str
+        Its number here, and what callers and receipts' tickets call it.
+    kind, owner, state : str
+        What is to be done, the name of who asked, and how far it is.
+    received, due, regulation : str
+        When it came, by when it is to be answered, and by which law.
+    policy : str or None
+        What was decided about core records, if that was necessary.
+    plan : dict or None
+        What the plan said; where a decision is waited for, one for each policy in `policies`.
+    outcome, code : str or None
+        What the workspace said at the end: "done", "already-done", "nothing-here" or "refused"; and by which error.
+    begun : int or None
+        How many receipts there were when an addition or a correction was begun.
+    number, guarantee : int, str or None
+        The number of the receipt, and what it promises.
+    ended, delivered : str or None
+        When it came to an end, and when its answer was delivered.
+    """
+
+    serial: int
+    id: str
+    kind: str
+    owner: str
+    state: str
+    received: str
+    due: str
+    regulation: str
+    policy: str | None
+    plan: dict[str, Any] | None
+    outcome: str | None
+    code: str | None
+    begun: int | None
+    number: int | None
+    guarantee: str | None
+    ended: str | None
+    delivered: str | None
+
+    @property
+    def days_left(self) -> int:
+        """Days until it is due: below zero where it is late."""
+        return (date.fromisoformat(self.due) - today()).days
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it was due before today and has no answer yet."""
+        return self.state in OPEN and self.days_left < 0
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a request, and stays: when, what it became, by whom, and why."""
+
+    time: str
+    state: str
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What became of a request that was carried out."""
+
+    serial: int
+    state: str
+    reason: str
+    outcome: str | None = None
+    code: str | None = None
+    number: int | None = None
+    guarantee: str | None = None
+    answer: bytes | None = None
+    plan: dict[str, Any] | None = None
+
+
+INSERT, TELL = insert(tables.requests), insert(tables.events)  # which SQLAlchemy then compiles once
+SEAL = (
+    update(tables.requests)
+    .where(tables.requests.c.serial == bindparam("at"))
+    .values(sealed=bindparam("under_key"), fingerprint=bindparam("known_by"))
+)
+Insert = Callable[[Connection], Request]
+SHOWN = [tables.requests.c[each.name] for each in fields(Request)]
+TOLD = [tables.events.c[each.name] for each in fields(Event)]
+
+
+class Requests:
+    """The requests of a service.
+
+    Parameters
+    ----------
+    database : Database
+        Where they are.
+    keys : RequestKeys
+        The keys of what names people in them.
+    """
+
+    def __init__(self, database: Database, keys: RequestKeys) -> None:
+        self.database = database
+        self.keys = keys
+        self._lock, self._turn = Lock(), Lock()
+        self._waiting = list[tuple[Insert, Future[Request]]]()
+
+    # Submitting
+
+    def submit(
+        self, asked: Asked, owner: str, planned: Planned | None = None, idempotency: str | None = None
+    ) -> tuple[Request, bool]:  # fmt: skip
+        """Take a request, and return it and whether it is new. It is durable when this returns.
+
+        Raises
+        ------
+        maxrr.errors.KeyReused
+            The idempotency key came with another body before.
+        """
+        body = {
+            "body": asked.body, "kind": asked.kind, "regulation": asked.regulation,
+            "callbacks": [each.url for each in asked.callbacks],
+        }  # fmt: skip
+        if idempotency is not None and (before := self._same(owner, idempotency, body)) is not None:
+            return before, False
+        try:
+            return self._together(
+                lambda connection: self._insert(connection, asked, body, owner, planned, idempotency)
+            ), True
+        except IntegrityError:  # the same call came twice at once
+            before = None if idempotency is None else self._same(owner, idempotency, body)
+            if before is None:
+                raise
+            return before, False
+
+    def _together(self, work: Insert) -> Request:
+        """Insert a request in one transaction with those that came while the one before was written.
+
+        Two waits for the disk, that for keys and that of the commit, are shared by all of them.
+        """
+        mine: Future[Request] = Future()
+        with self._lock:
+            self._waiting.append((work, mine))
+        with self._turn:
+            if not mine.done():
+                with self._lock:
+                    group, self._waiting = self._waiting, []
+                self._insert_all(group)
+        return mine.result()
+
+    def _insert_all(self, group: Sequence[tuple[Insert, Future[Request]]]) -> None:
+        """Insert requests in one transaction, or each by itself where one of them cannot be."""
+        try:
+            with self.database.write() as connection:
+                found = [work(connection) for work, _ in group]
+                self.keys.flush()
+        except BaseException as error:
+            if isinstance(error, IntegrityError) and len(group) > 1:
+                for each in group:
+                    self._insert_all([each])
+                return
+            for _, future in group:
+                future.set_exception(error)
+            return
+        for (_, future), request in zip(group, found, strict=True):
+            future.set_result(request)
+
+    def _insert(
+        self, connection: Connection, asked: Asked, body: Any, owner: str, planned: Planned | None,
+        idempotency: str | None,
+    ) -> Request:  # fmt: skip
+        """Write a request, its key and its first events."""
+        id_, time = uuid.uuid4().hex, now()
+        state = RECEIVED if planned is None else planned.state
+        looked = {"policy": planned and planned.policy, "plan": planned and planned.plan}
+        row = {
+            "id": id_, "kind": asked.kind, "owner": owner, "state": state, "received": time, "idempotency": idempotency,
+            "due": asked.due.isoformat(), "regulation": asked.regulation, **looked,
+        }  # fmt: skip
+        done = connection.execute(INSERT, row)
+        assert done.inserted_primary_key is not None
+        serial = done.inserted_primary_key[0]
+        key = self.keys.make(serial)
+        sealed = seal(key, id_, json.dumps(dict(asked.body)).encode())
+        connection.execute(SEAL, {"at": serial, "under_key": sealed, "known_by": fingerprint(key, body)})
+        for each in asked.callbacks:
+            token = seal(key, id_, each.token.encode())
+            whom = {"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token}
+            connection.execute(insert(tables.callbacks).values(whom))
+        first = [{"request": serial, "time": time, "state": RECEIVED, "actor": owner, "reason": ""}]
+        if planned is not None:
+            said = {"request": serial, "time": time, "actor": "plan", "reason": planned.reason}
+            first += [{**said, "state": each} for each in planned.states]
+        connection.execute(TELL, first)
+        return Request(serial, **{each.name: row.get(each.name) for each in fields(Request)[1:]})  # type: ignore[arg-type]
+
+    def _same(self, owner: str, idempotency: str, body: Any) -> Request | None:
+        """The request that came with this idempotency key before, if its body was the same."""
+        table = tables.requests
+        with self.database.read() as connection:
+            row = connection.execute(
+                select(*SHOWN, table.c.fingerprint).where(table.c.owner == owner, table.c.idempotency == idempotency)
+            ).one_or_none()
+        if row is None:
+            return None
+        found = request_of(row)
+        try:
+            is_same = fingerprint(self.keys.find(found.serial), body) == row.fingerprint
+        except NamesDestroyed:
+            raise KeyReused(f"this idempotency key is that of request {found.id}, which was answered") from None
+        if not is_same:
+            raise KeyReused(f"this idempotency key is that of request {found.id}, which asked for something else")
+        return found
+
+    # Looking
+
+    def find(self, id_: str, owner: str | None = None) -> Request:
+        """Return a request, of this owner alone where one is named.
+
+        Raises
+        ------
+        maxrr.errors.UnknownRequest
+            There is none.
+        """
+        query = select(*SHOWN).where(tables.requests.c.id == id_)
+        with self.database.read() as connection:
+            row = connection.execute(query if owner is None else query.where(tables.requests.c.owner == owner)).first()
+        if row is None:
+            raise UnknownRequest("there is no such request, or it is somebody else's")
+        return request_of(row)
+
+    def listed(
+        self, states: Sequence[str] = (), *, owner: str | None = None, late: bool = False, due_first: bool = False,
+        after: tuple[str, int] | None = None, limit: int = 50,
+    ) -> list[Request]:  # fmt: skip
+        """Return a page of requests, the newest first, or those that are due next.
+
+        `after` is the last one of the page before: its day and its serial number.
+        """
+        table = tables.requests
+        query = select(*SHOWN).limit(min(limit, MOST))
+        if states:
+            query = query.where(table.c.state.in_(states))
+        if owner is not None:
+            query = query.where(table.c.owner == owner)
+        if late:
+            query = query.where(table.c.state.in_(OPEN), table.c.due < today().isoformat())
+        if due_first:
+            query = query.order_by(table.c.due, table.c.serial)
+            if after is not None:
+                day, serial = after
+                query = query.where(or_(table.c.due > day, and_(table.c.due == day, table.c.serial > serial)))
+        else:
+            query = query.order_by(table.c.serial.desc())
+            if after is not None:
+                query = query.where(table.c.serial < after[1])
+        with self.database.read() as connection:
+            return [request_of(row) for row in connection.execute(query)]
+
+    def events(self, serial: int) -> list[Event]:
+        """Return what happened to a request, from the first."""
+        query = select(*TOLD).where(tables.events.c.request == serial).order_by(tables.events.c.serial)
+        with self.database.read() as connection:
+            return [Event(*row) for row in connection.execute(query)]
+
+    def counts(self, owner: str | None = None) -> dict[str, int]:
+        """Return how many requests there are by state, how many open ones are late, and due within a week."""
+        table, day = tables.requests, today()
+        week = (day + timedelta(days=7)).isoformat()
+        with self.database.read() as connection:
+            whose = true() if owner is None else table.c.owner == owner
+            by_state = connection.execute(select(table.c.state, func.count()).where(whose).group_by(table.c.state))
+            found = {row[0]: int(row[1]) for row in by_state}
+            is_open = select(func.count()).where(whose, table.c.state.in_(OPEN))
+            found["late"] = connection.scalar(is_open.where(table.c.due < day.isoformat())) or 0
+            within = is_open.where(table.c.due >= day.isoformat(), table.c.due <= week)
+            found["due_soon"] = connection.scalar(within) or 0
+        return found
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """Return what a request asks for, as it came.
+
+        Raises
+        ------
+        maxrr.errors.NamesDestroyed
+            Its answer was delivered.
+        """
+        found = self.bodies([request])
+        if request.serial not in found:
+            raise NamesDestroyed("what named people in this request was destroyed when its answer was delivered")
+        return found[request.serial]
+
+    def bodies(self, some: Sequence[Request]) -> dict[int, dict[str, Any]]:
+        """Return what requests ask for, by their serial numbers, as far as it can be read."""
+        table, found = tables.requests.c, dict[int, dict[str, Any]]()
+        query = select(table.serial, table.id, table.sealed).where(table.serial.in_([each.serial for each in some]))
+        with self.database.read() as connection:
+            rows = connection.execute(query.where(table.sealed.is_not(None))).all()
+        for row in rows:
+            with suppress(NamesDestroyed):
+                found[row.serial] = json.loads(unseal(self.keys.find(row.serial), row.id, row.sealed))
+        return found
+
+    def answer(self, request: Request) -> bytes:
+        """Return the answer of a request that was carried out: its receipt, or a statement that nothing is here.
+
+        Raises
+        ------
+        maxrr.errors.WrongState
+            It has none.
+        maxrr.errors.NamesDestroyed
+            It is a statement that names somebody, and was delivered.
+        """
+        query = select(tables.requests.c.answer).where(tables.requests.c.serial == request.serial)
+        with self.database.read() as connection:
+            found: bytes | None = connection.scalar(query)
+        if found is None:
+            raise WrongState(f"request {request.id} is {request.state}, and has no answer")
+        return found if request.number else unseal(self.keys.find(request.serial), request.id, found)
+
+    # Moving
+
+    def move(
+        self, serials: Iterable[int], state: str, actor: str, reason: str = "", **values: Any
+    ) -> list[int]:  # fmt: skip
+        """Move those of some requests that can take this state now into it, and return which those are."""
+        with self.database.write() as connection:
+            return moved(connection, list(serials), state, actor, reason, **values)
+
+    def plan(self, looked_at: Mapping[int, Planned], actor: str) -> None:
+        """Note what a look at the model said about requests that were received, or came back."""
+        with self.database.write() as connection:
+            for serial, planned in looked_at.items():
+                values = {"policy": planned.policy, "plan": planned.plan}
+                for state in planned.states:
+                    moved(connection, [serial], state, actor, planned.reason, **values)
+
+    def decide(self, request: Request, state: str, actor: str, reason: str, policy: str | None = None) -> Request:
+        """Take a step that somebody decided on.
+
+        Raises
+        ------
+        maxrr.errors.WrongState
+            The request cannot take it in the state that it is in by now.
+        """
+        values = {"ended": now()} if state in ENDED else {}
+        if policy is not None:
+            values["policy"] = policy
+        if not self.move([request.serial], state, actor, reason, **values):
+            found = self.find(request.id)
+            raise WrongState(f"request {request.id} is {found.state}, and cannot become {state}")
+        if state in (REFUSED, CANCELLED):  # there is no answer that names anybody
+            self.keys.destroy([request.serial])
+        return self.find(request.id)
+
+    def end(self, endings: Sequence[Ending], actor: str) -> None:
+        """Write what became of requests that were executing, in one transaction."""
+        if not endings:
+            return
+        time, table = now(), tables.requests
+        chosen = select(table.c.serial).where(table.c.serial.in_([each.serial for each in endings]))
+        with self.database.write() as connection:
+            here = set(connection.scalars(chosen.where(table.c.state == EXECUTING).with_for_update()))
+            ended = [each for each in endings if each.serial in here]
+            rows = [
+                {
+                    "at": each.serial, "state": each.state, "outcome": each.outcome, "code": each.code,
+                    "number": each.number, "guarantee": each.guarantee, "answer": each.answer,
+                    "ended": time if each.state in ENDED else None,
+                }
+                for each in ended
+            ]  # fmt: skip
+            told = [
+                {"request": each.serial, "time": time, "state": each.state, "actor": actor, "reason": each.reason}
+                for each in ended
+            ]
+            if ended:
+                connection.execute(update(table).where(table.c.serial == bindparam("at")), rows)
+                connection.execute(insert(tables.events), told)
+            for each in ended:
+                if each.plan is not None:
+                    connection.execute(update(table).where(table.c.serial == each.serial).values(plan=each.plan))
+
+    def deliver(self, request: Request) -> Request:
+        """Note that the answer of a request was delivered, and destroy what names people in it.
+
+        Raises
+        ------
+        maxrr.errors.WrongState
+            It has no answer yet.
+        """
+        if request.state != DONE:
+            raise WrongState(f"request {request.id} is {request.state}: there is no answer that could be delivered")
+        self._delivered([request.serial])
+        return self.find(request.id)
+
+    def forget(self, days: int) -> int:
+        """Destroy what names people in requests that ended so many days ago, and return in how many."""
+        before = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        table = tables.requests.c
+        late = select(table.serial).where(table.state.in_(ENDED), table.ended < before, table.delivered.is_(None))
+        with self.database.read() as connection:
+            serials = list(connection.scalars(late))
+        if serials:
+            self._delivered(serials)
+        return len(serials)
+
+    def _delivered(self, serials: Sequence[int]) -> None:
+        """Destroy keys, and note it after that: it is done again where a crash comes between."""
+        self.keys.destroy(serials)
+        table = tables.requests
+        with self.database.write() as connection:
+            connection.execute(
+                update(table)
+                .where(table.c.serial.in_(serials), table.c.delivered.is_(None))
+                .values(delivered=now(), sealed=None)
+            )
+
+
+def moved(
+    connection: Connection, serials: Sequence[int], state: str, actor: str, reason: str = "", **values: Any
+) -> list[int]:  # fmt: skip
+    """Move requests within a transaction: compare and set, which no two workers do to the same one."""
+    table = tables.requests
+    changed = (
+        update(table)
+        .where(table.c.serial.in_(serials), table.c.state.in_(leads_to(state)))
+        .values(state=state, **values)
+        .returning(table.c.serial)
+    )
+    done = sorted(connection.scalars(changed))
+    if done:
+        told = {"time": now(), "state": state, "actor": actor, "reason": reason[:500]}
+        connection.execute(insert(tables.events), [{"request": serial, **told} for serial in done])
+    return done
+
+
+def request_of(row: Sequence[Any]) -> Request:
+    """Return the request in a row, which may have more columns."""
+    return Request(*row[: len(SHOWN)])
+
+
+def now() -> str:
+    """Return the time as the database has it: texts in the order of times."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def today() -> date:
+    """Return the day, by which requests are due."""
+    return datetime.now(UTC).date()

@@ -1,0 +1,404 @@
+"""The routes of the HTTP interface, each with the roles that may call it."""
+
+import json
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import Request as Call
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+
+from maxrr.data.checks import check_identifiers
+from maxrr.errors import DataError, MaxRRError, WrongState
+from maxrr.evidence import Dossier
+from maxrr.service import metrics
+from maxrr.service.changes import records_of
+from maxrr.service.guard import needs
+from maxrr.service.intake import taken
+from maxrr.service.jobs import Job
+from maxrr.service.planning import plan_of, waiting
+from maxrr.service.requests import Asked, Event, Request, today
+from maxrr.service.states import ADD, CANCELLED, ERASE, PLANNED, RECTIFY, REFUSED, STATES
+from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES, Actor
+from maxrr.unlearning.actions import REFUSE
+
+router = APIRouter()
+
+Asker = Annotated[Actor, Depends(needs(REQUESTER, OPERATOR))]
+Reader = Annotated[Actor, Depends(needs(REQUESTER, OPERATOR, AUDITOR))]
+Operator = Annotated[Actor, Depends(needs(OPERATOR))]
+Watcher = Annotated[Actor, Depends(needs(OPERATOR, AUDITOR))]
+Predictor = Annotated[Actor, Depends(needs(PREDICTOR, OPERATOR))]
+Anybody = Annotated[Actor, Depends(needs(*ROLES))]
+
+Identifier = StrictInt | Annotated[StrictStr, Field(min_length=1, max_length=500)]
+Reason = Annotated[str, Field(max_length=400, description="Why, in words; it stays in the events: name nobody.")]
+IdempotencyKey = Annotated[str | None, Header(min_length=1, max_length=255)]
+VERSION = "Maxrr-Model"
+
+
+class Strict(BaseModel):
+    """A body that says nothing else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Identity(Strict):
+    """An identity that the operator's resolver maps to a subject."""
+
+    type: str = Field(max_length=64)
+    value: str = Field(max_length=500)
+
+
+class Submission(Strict):
+    """What is to be forgotten: records by their ids, a person by the subject id, or one by an identity."""
+
+    ids: list[Identifier] | None = Field(None, min_length=1, max_length=10_000)
+    subject: Identifier | None = None
+    identity: Identity | None = None
+    regulation: str = Field("gdpr", pattern="^[a-z0-9-]{1,32}$")
+    due: date | None = Field(None, description="By when it is to be answered, if not as the regulation says.")
+
+
+class Addition(Strict):
+    """Records to learn, with the class and the id of each, and whom each is about if the model's records say so."""
+
+    records: list[Any] = Field(min_length=1, max_length=10_000)
+    labels: list[Identifier]
+    ids: list[Identifier]
+    subjects: list[Identifier] | None = None
+
+
+class Correction(Strict):
+    """What a record should be, and of which class if that changes."""
+
+    id: Identifier
+    record: list[Any]
+    label: Identifier | None = None
+
+
+class Decision(Strict):
+    """Under which policy a request for core records is to be carried out."""
+
+    policy: Literal["retrain", "keep-extractor"]
+    reason: Reason = ""
+
+
+class Why(Strict):
+    """Why a request is refused, cancelled or tried again."""
+
+    reason: Reason = ""
+
+
+class Records(Strict):
+    """Records to tell the classes of, each as nested lists of numbers in the shape of those of the model."""
+
+    records: list[Any] = Field(min_length=1, max_length=10_000)
+
+
+class JobAsked(Strict):
+    """What is to be done about a request that was carried out."""
+
+    kind: Literal["audit", "replay"]
+
+
+class RequestShown(BaseModel):
+    """A request as it stands, without what names people."""
+
+    id: str
+    kind: str
+    owner: str
+    state: str
+    received: datetime
+    due: date
+    days_left: int
+    late: bool
+    regulation: str
+    policy: str | None
+    plan: dict[str, Any] | None
+    outcome: str | None
+    code: str | None
+    receipt: int | None
+    guarantee: str | None
+    ended: datetime | None
+    delivered: datetime | None
+    events: list[Event] | None = None
+
+
+class Page(BaseModel):
+    """Some requests, and where the next ones begin."""
+
+    requests: list[RequestShown]
+    next: str | None
+
+
+class Predictions(BaseModel):
+    """The class of each record."""
+
+    classes: list[str | int]
+
+
+def shown(request: Request, events: list[Event] | None = None) -> RequestShown:
+    """Return a request as callers see it."""
+    said = {name: value for name, value in vars(request).items() if name in RequestShown.model_fields}
+    return RequestShown.model_validate(
+        {**said, "receipt": request.number, "late": request.is_late, "days_left": request.days_left, "events": events}
+    )
+
+
+def found(call: Call, id_: str, actor: Actor) -> Request:
+    """Return a request that this caller may see."""
+    request: Request = call.app.state.service.requests.find(id_, actor.name if actor.role == REQUESTER else None)
+    return request
+
+
+# Requests
+
+
+@router.post("/v1/requests", status_code=201)
+def submit(
+    call: Call, answer: Response, said: Submission, actor: Asker, idempotency_key: IdempotencyKey = None
+) -> RequestShown:  # fmt: skip
+    """Ask to forget a person or records. The same idempotency key and body give the same request again."""
+    return take(call, answer, asked_of(call.app.state.service, said), actor, idempotency_key)
+
+
+@router.post("/v1/additions", status_code=201)
+def add(
+    call: Call, answer: Response, said: Addition, actor: Operator, idempotency_key: IdempotencyKey = None
+) -> RequestShown:  # fmt: skip
+    """Ask to learn more records, which enter the heads at once."""
+    return take(call, answer, change_of(call.app.state.service, ADD, said), actor, idempotency_key)
+
+
+@router.post("/v1/corrections", status_code=201)
+def rectify(
+    call: Call, answer: Response, said: Correction, actor: Operator, idempotency_key: IdempotencyKey = None
+) -> RequestShown:  # fmt: skip
+    """Ask to correct a record: it is forgotten, and another is learned in its place."""
+    return take(call, answer, change_of(call.app.state.service, RECTIFY, said), actor, idempotency_key)
+
+
+def take(call: Call, answer: Response, asked: Asked, actor: Actor, idempotency: str | None) -> RequestShown:
+    """Look at the model for a request, and take it."""
+    request, is_new = taken(call.app.state.service, asked, actor.name, idempotency)
+    answer.status_code = 201 if is_new else 200
+    answer.headers["Location"] = f"/v1/requests/{request.id}"
+    return shown(request)
+
+
+def asked_of(service: Any, said: Submission) -> Asked:
+    """Return what a submission asks for, with the day by which it is to be answered."""
+    if sum(given is not None for given in (said.ids, said.subject, said.identity)) != 1:
+        raise DataError("say what is to be forgotten by ids, by a subject or by an identity: one of them")
+    subject = said.subject
+    if said.identity is not None:
+        if service.settings.resolver is None:
+            raise DataError("this service has no resolver of identities: say ids or a subject")
+        subject = service.settings.resolver(said.identity.type, said.identity.value)
+        if subject is None:
+            raise DataError("nobody is known by this identity")
+    name = "subjects" if said.ids is None else "ids"
+    named: list[Any] = [subject] if said.ids is None else said.ids
+    check_identifiers(named, "what is asked for")
+    days = service.settings.regulations.get(said.regulation, service.settings.days)
+    return Asked({name: named}, said.regulation, said.due or today() + timedelta(days=days))
+
+
+def change_of(service: Any, kind: str, said: Addition | Correction) -> Asked:
+    """Return what an addition or a correction asks for."""
+    body = said.model_dump()
+    for name in ("ids", "subjects"):
+        if body.get(name) is not None:
+            check_identifiers(body[name], name)
+    return Asked(body, "none", today() + timedelta(days=service.settings.days), kind)
+
+
+@router.get("/v1/requests")
+def listed(
+    call: Call, actor: Reader, state: Annotated[list[str] | None, Query()] = None, late: bool = False,
+    order: Literal["newest", "due"] = "newest", limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    after: Annotated[str | None, Query(pattern=r"^\d{4}-\d\d-\d\d\.\d{1,18}$")] = None,
+) -> Page:  # fmt: skip
+    """List requests: those of a state, late ones, the newest or what is due next first, a page at a time."""
+    if wrong := set(state or ()) - set(STATES):
+        raise DataError(f"there is no state {min(wrong)!r:.40}: {', '.join(STATES)}")
+    day, _, serial = (after or "").partition(".")
+    some = call.app.state.service.requests.listed(
+        state or (), owner=actor.name if actor.role == REQUESTER else None, late=late, due_first=order == "due",
+        after=(day, int(serial)) if after else None, limit=limit,
+    )  # fmt: skip
+    more = f"{some[-1].due}.{some[-1].serial}" if len(some) == limit else None
+    return Page(requests=[shown(each) for each in some], next=more)
+
+
+@router.get("/v1/requests/{id}")
+def follow(call: Call, id: str, actor: Reader) -> RequestShown:
+    """Return a request, and all that happened to it."""
+    request = found(call, id, actor)
+    return shown(request, call.app.state.service.requests.events(request.serial))
+
+
+@router.get("/v1/requests/{id}/plan")
+def plan(call: Call, id: str, actor: Reader) -> dict[str, Any]:
+    """Plan a request anew: what it would come to now, under each policy where it is for core records."""
+    service, request = call.app.state.service, found(call, id, actor)
+    body = service.requests.body(request)
+    return waiting(plan_of(service.current.snapshot.model, request.kind, body, request.policy or REFUSE))
+
+
+@router.post("/v1/requests/{id}/approve")
+def approve(call: Call, id: str, said: Decision, actor: Operator) -> RequestShown:
+    """Decide that a request for core records is carried out, under this policy."""
+    request = found(call, id, actor)
+    reason = f"approved: {said.policy}" + (f", {said.reason}" if said.reason else "")
+    return shown(call.app.state.service.requests.decide(request, PLANNED, actor.name, reason, policy=said.policy))
+
+
+@router.post("/v1/requests/{id}/refuse")
+def refuse(call: Call, id: str, said: Why, actor: Operator) -> RequestShown:
+    """Decide that a request is not carried out."""
+    return shown(call.app.state.service.requests.decide(found(call, id, actor), REFUSED, actor.name, said.reason))
+
+
+@router.post("/v1/requests/{id}/retry")
+def retry(call: Call, id: str, said: Why, actor: Operator) -> RequestShown:
+    """Try a request again that failed, once what stopped it was repaired."""
+    request = found(call, id, actor)
+    if request.state != "failed":
+        raise WrongState(f"request {id} is {request.state}: only one that failed is tried again")
+    return shown(call.app.state.service.requests.decide(request, PLANNED, actor.name, said.reason or "tried again"))
+
+
+@router.post("/v1/requests/{id}/cancel")
+def cancel(call: Call, id: str, said: Why, actor: Asker) -> RequestShown:
+    """Cancel a request that is not being carried out yet."""
+    return shown(call.app.state.service.requests.decide(found(call, id, actor), CANCELLED, actor.name, said.reason))
+
+
+@router.post("/v1/requests/{id}/jobs", status_code=202)
+def ask_for_job(call: Call, id: str, said: JobAsked, actor: Operator) -> list[Job]:
+    """Ask for an audit or a replay of a request. After an approximate answer an audit is asked for by itself."""
+    request = found(call, id, actor)
+    if request.number is None:
+        raise WrongState(f"request {id} is {request.state}, and has no receipt yet")
+    call.app.state.service.jobs.ask(request, said.kind, actor.name)
+    return jobs(call, id, actor)
+
+
+@router.get("/v1/requests/{id}/jobs")
+def jobs(call: Call, id: str, actor: Reader) -> list[Job]:
+    """List the audits and replays of a request, how far they are, and what they found."""
+    request = found(call, id, actor)
+    told: list[Job] = call.app.state.service.jobs.of(request)
+    return told
+
+
+# Answers
+
+
+@router.get("/v1/requests/{id}/receipt", response_class=Response)
+def receipt(call: Call, id: str, actor: Reader) -> Response:
+    """Return the answer: the receipt, signed where the workspace signs, or the statement that nothing is here."""
+    request = found(call, id, actor)
+    if request.number is None and actor.role == AUDITOR:
+        raise WrongState(f"request {id} has no receipt: its answer names somebody, and is for who asked")
+    return Response(call.app.state.service.requests.answer(request), media_type="application/json")
+
+
+@router.get("/v1/requests/{id}/page", response_class=Response)
+def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "html") -> Response:
+    """Return the person's page, which checks itself in a browser. It names records: it is for this person alone."""
+    from maxrr.report.dossier import dossier_page
+
+    service, request = call.app.state.service, found(call, id, actor)
+    if request.number is None:
+        raise WrongState(f"request {id} is {request.state}, and has no receipt that a page could show")
+    body = service.requests.body(request)
+    (subject,) = body.get("subjects") or [None] if request.kind == ERASE else [None]
+    snapshot = service.current.snapshot
+    if snapshot.workspace.status().requests < request.number:
+        raise WrongState(f"the receipt of request {id} is being read: try again")
+    dossier = Dossier.from_object(snapshot.workspace.dossier(request.number, subject=subject, ids=body.get("ids")))
+    if form == "json":
+        return Response(dossier.to_bytes(), media_type="application/json")
+    attached = {"Content-Disposition": f'attachment; filename="{request.id}.html"'}
+    return Response(dossier_page(dossier), media_type="text/html", headers=attached)
+
+
+@router.post("/v1/requests/{id}/delivered")
+def delivered(call: Call, id: str, actor: Asker) -> RequestShown:
+    """Say that the answer has arrived. What names people in the request is destroyed, and cannot be asked for again."""
+    return shown(call.app.state.service.requests.deliver(found(call, id, actor)))
+
+
+# The model
+
+
+@router.post("/v1/predictions")
+def predict(call: Call, answer: Response, said: Records, _: Predictor) -> Predictions:
+    """Tell the classes of records, by the model that is current; the header Maxrr-Model names its bytes."""
+    snapshot = call.app.state.service.current.snapshot
+    records = records_of(snapshot.model.kind_, said.records)
+    answer.headers[VERSION] = snapshot.version
+    return Predictions(classes=snapshot.model.predict(records).tolist())
+
+
+@router.get("/v1/model")
+def model(call: Call, answer: Response, _: Annotated[Actor, Depends(needs(OPERATOR, AUDITOR, PREDICTOR))]) -> Any:
+    """Return what the model is: its version, its records by kind, its classes, and what exactness is conditional on."""
+    snapshot = call.app.state.service.current.snapshot
+    answer.headers[VERSION] = snapshot.version
+    status = snapshot.workspace.status()
+    names = ("records", "core", "influential", "free", "classes", "requests", "forgotten", "core_left_in_extractor",
+             "bytes_claim", "conditions", "model_hash", "commitment")  # fmt: skip
+    return {"version": snapshot.version, **{name: getattr(status, name) for name in names}}
+
+
+# Operation
+
+
+@router.get("/health")
+def health() -> dict[str, str]:
+    """Say that the server runs. Needs no token, and tells nothing else."""
+    return {"status": "alive"}
+
+
+@router.get("/ready")
+def ready(call: Call, answer: Response) -> dict[str, str]:
+    """Say whether calls can be served: the database answers, and there is a model. Needs no token."""
+    service = call.app.state.service
+    try:
+        with service.requests.database.read() as connection:
+            connection.exec_driver_sql("SELECT 1")
+        service.current.snapshot  # noqa: B018 (which raises why not)
+    except MaxRRError as error:
+        answer.status_code = 503
+        return {"status": error.code}
+    return {"status": "ready"}
+
+
+@router.get("/v1/status")
+def status(call: Call, _: Watcher) -> dict[str, Any]:
+    """Return how many requests there are by state, what is late, and what the workers do."""
+    service = call.app.state.service
+    workers = {name: {"doing": doing, "code": code} for name, (doing, code, _) in service.workers().items()}
+    return {"requests": service.requests.counts(), "workers": workers, "snapshot": service.current.code}
+
+
+@router.get("/metrics", response_class=Response)
+def measured(call: Call, _: Watcher) -> Response:
+    """Return what is counted, as Prometheus reads it."""
+    service = call.app.state.service
+    try:
+        version = service.current.snapshot.version
+    except MaxRRError:
+        version = ""
+    told = metrics.text(call.scope["app_watch"], service.requests.counts(), service.workers(), version)
+    return Response(told, media_type="text/plain; version=0.0.4")
+
+
+@router.get("/openapi.json")
+def described(call: Call, _: Anybody) -> Response:
+    """Return this interface as OpenAPI has it."""
+    return Response(json.dumps(call.app.openapi()), media_type="application/json")

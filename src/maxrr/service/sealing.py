@@ -1,0 +1,98 @@
+"""What names a person in a request lies in the database under a key, and the keys in a file beside it.
+
+A database keeps dead rows and logs of what was replaced, so that nothing is surely erased in it. A key is overwritten
+in place: then nobody can read what was sealed under it, in backups of the database neither.
+"""
+
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from maxrr.errors import NamesDestroyed
+
+SIZE, NONCE = 32, 12
+
+
+class RequestKeys:
+    """The keys of requests, one after the other in a file, each at the place that the request's serial number says.
+
+    Several processes may use the file: each writes at places that the database gave to it alone.
+
+    Parameters
+    ----------
+    path : Path
+        The file. It is made where it is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+    def make(self, serial: int) -> bytes:
+        """Make the key of a request. Call `flush` before the database says that the request is there."""
+        key = secrets.token_bytes(SIZE)
+        self._write(serial, key)
+        return key
+
+    def flush(self) -> None:
+        """Wait until all keys have reached the disk."""
+        os.fdatasync(self._file)
+
+    def find(self, serial: int) -> bytes:
+        """Return the key of a request.
+
+        Raises
+        ------
+        maxrr.errors.NamesDestroyed
+            It was destroyed.
+        """
+        key = os.pread(self._file, SIZE, serial * SIZE)
+        if len(key) < SIZE or not any(key):
+            raise NamesDestroyed("what named a person in this request was destroyed when its answer was delivered")
+        return key
+
+    def destroy(self, serials: Iterable[int]) -> None:
+        """Overwrite keys. Nobody can read what was sealed under them when this returns."""
+        for serial in serials:
+            self._write(serial, bytes(SIZE))
+        self.flush()
+
+    def _write(self, serial: int, key: bytes) -> None:
+        if os.pwrite(self._file, key, serial * SIZE) != SIZE:
+            raise OSError(f"{self.path}: the key of a request could not be written")
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def seal(key: bytes, id_: str, content: bytes) -> bytes:
+    """Encrypt content for the request with this id: nobody can put it into another one."""
+    nonce = secrets.token_bytes(NONCE)
+    return nonce + AESGCM(key).encrypt(nonce, content, id_.encode())
+
+
+def unseal(key: bytes, id_: str, sealed: bytes) -> bytes:
+    """Decrypt what was sealed for the request with this id.
+
+    Raises
+    ------
+    maxrr.errors.NamesDestroyed
+        It was sealed under another key, as where the file of keys is older or younger than the database.
+    """
+    try:
+        return AESGCM(key).decrypt(sealed[:NONCE], sealed[NONCE:], id_.encode())
+    except InvalidTag:
+        raise NamesDestroyed("what names a person in this request cannot be read with the key that is there") from None
+
+
+def fingerprint(key: bytes, body: Any) -> str:
+    """An HMAC of what was asked for, by which the same call is known again for as long as its key is there."""
+    return hmac.digest(key, json.dumps(body, sort_keys=True).encode(), "sha256").hex()

@@ -1,0 +1,75 @@
+"""Sessions of the pages: who signed in with a token, and until when. The hash of the cookie is in the database."""
+
+import secrets
+import time
+
+from sqlalchemy import delete, insert, select, update
+
+from maxrr.errors import NoToken
+from maxrr.service import tables
+from maxrr.service.database import Database
+from maxrr.service.tokens import BYTES, Actor, hash_of
+
+IDLE = 1800.0  # seconds without a call, after which a session has ended
+LONGEST = 12 * 3600.0  # seconds, after which it has ended in any case
+
+
+class Sessions:
+    """The sessions of a service.
+
+    Parameters
+    ----------
+    database : Database
+        Where their hashes are.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def begin(self, token: str) -> str:
+        """Begin a session for whoever has this token, which is known to be valid, and return its cookie."""
+        cookie, now, table = new_cookie(), time.time(), tables.sessions
+        row = {"hash": hash_of(cookie), "token": hash_of(token), "begun": now, "until": now + IDLE}
+        with self.database.write() as connection:
+            connection.execute(delete(table).where(table.c.until < now))
+            connection.execute(insert(table).values(row))
+        return cookie
+
+    def find(self, cookie: str) -> Actor:
+        """Return who is signed in, and let the session go on.
+
+        Raises
+        ------
+        maxrr.errors.NoToken
+            There is no such session, it has ended, or its token was revoked.
+        """
+        now, table, token = time.time(), tables.sessions, tables.tokens
+        mine = table.c.hash == hash_of(cookie)
+        query = (
+            select(token.c.name, token.c.role, table.c.begun, table.c.until)
+            .join(token, token.c.hash == table.c.token)
+            .where(mine, table.c.until > now, token.c.revoked.is_(None))
+        )
+        with self.database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            raise NoToken("sign in: you were not, or too long ago")
+        if row.until - now < IDLE / 2:
+            with self.database.write() as connection:
+                connection.execute(update(table).where(mine).values(until=min(now + IDLE, row.begun + LONGEST)))
+        return Actor(row.name, row.role)
+
+    def end(self, cookie: str) -> None:
+        """End a session: its cookie is worth nothing any more."""
+        with self.database.write() as connection:
+            connection.execute(delete(tables.sessions).where(tables.sessions.c.hash == hash_of(cookie)))
+
+
+def new_cookie() -> str:
+    """Return a cookie that nobody can guess."""
+    return secrets.token_urlsafe(BYTES)
+
+
+def form_token(cookie: str) -> str:
+    """Return what each form of a session carries: another site cannot know it, as it cannot read the cookie."""
+    return hash_of(f"form {cookie}")

@@ -1,0 +1,86 @@
+"""What a service is told when it starts: where its workspace and its database are, and what its limits are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from maxrr.data import Dataset
+from maxrr.service.protocols import Protocols
+from maxrr.unlearning.actions import REFUSE
+from maxrr.workspace import Workspace
+
+Opener = Callable[[bool], Workspace]
+"""Opens the workspace: for reading only where it is called with True. It waits a few seconds for who works there."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a service is told when it starts.
+
+    Attributes
+    ----------
+    workspace : Path
+        The folder of the workspace.
+    open : function
+        Opens the workspace: called with True for reading only, with False to work in it.
+    database : str
+        The URL of the database, as SQLAlchemy takes it. By default a file of SQLite in `folder`.
+    policy : {"refuse", "retrain", "keep-extractor"}
+        The standing policy for core records. "refuse", the default, lets requests for them wait for a decision.
+    days : int
+        How many days after it was received a request is due; `regulations` has others, by the name of a regulation.
+    gather : float
+        How many seconds a training waits for others that are approved meanwhile: they share it.
+    keep : int
+        How many days after the end of a request the names in it are kept, if nobody said that its answer was delivered.
+    rate : float
+        How many calls a second a token may make. It may save up those of two seconds.
+    body : int
+        How many bytes the body of a call may have.
+    resolver : function, optional
+        Maps an identity, given by its type and its value, to a subject id, or to None where nobody is known.
+    sides : function, optional
+        Reads the raw records of a workspace, those that were forgotten among them, and those for testing: for audits
+        and replays.
+    shadows : int
+        How many shadow models an audit trains.
+    protocols : Protocols, optional
+        The protocols that others plug in by, and whom this service may call back.
+    """
+
+    workspace: Path
+    open: Opener
+    database: str = ""
+    policy: str = REFUSE
+    days: int = 30
+    regulations: dict[str, int] = field(default_factory=lambda: {"gdpr": 30, "ccpa": 45})
+    gather: float = 5.0
+    keep: int = 30
+    rate: float = 500.0
+    body: int = 1 << 20
+    resolver: Callable[[str, str], int | str | None] | None = None
+    sides: Callable[[Workspace], tuple[Dataset, Dataset]] | None = None
+    shadows: int = 64
+    protocols: Protocols | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the service keeps its own files, beside the workspace."""
+        return folder_of(self.workspace)
+
+    @property
+    def url(self) -> str:
+        """The URL of the database."""
+        return self.database or url_of(self.workspace)
+
+
+def folder_of(workspace: Path) -> Path:
+    """Return the folder where the service of a workspace keeps its own files. It is made where it is not there."""
+    folder = workspace.with_name(f"{workspace.name}.service")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def url_of(workspace: Path) -> str:
+    """Return the URL of the database that the service of a workspace has if no other is named."""
+    return f"sqlite:///{folder_of(workspace) / 'requests.sqlite'}"

@@ -1,0 +1,30 @@
+"""The states of a request, and which follows which."""
+
+ERASE, ADD, RECTIFY = "erase", "add", "rectify"  # kinds of requests
+RECEIVED, PLANNED, WAITING, EXECUTING = "received", "planned", "waiting", "executing"
+DONE, REFUSED, FAILED, CANCELLED = "done", "refused", "failed", "cancelled"
+
+FOLLOWS = {
+    RECEIVED: (PLANNED, CANCELLED),
+    PLANNED: (EXECUTING, WAITING, CANCELLED),
+    WAITING: (PLANNED, REFUSED, CANCELLED),
+    EXECUTING: (DONE, REFUSED, FAILED, WAITING, PLANNED),  # the last where a worker could not end it
+    FAILED: (PLANNED, REFUSED),
+    DONE: (),
+    REFUSED: (),
+    CANCELLED: (),
+}
+"""What a request may become next."""
+
+STATES = tuple(FOLLOWS)
+OPEN = RECEIVED, PLANNED, WAITING, EXECUTING
+ENDED = DONE, REFUSED, FAILED, CANCELLED
+
+
+def leads_to(state: str) -> list[str]:
+    """Return the states from which this one can be reached.
+
+    >>> leads_to("executing"), leads_to("refused")
+    (['planned'], ['waiting', 'executing', 'failed'])
+    """
+    return [before for before, after in FOLLOWS.items() if state in after]

@@ -1,0 +1,37 @@
+"""Webhooks: each step of each request as an event of CloudEvents 1.0, signed as Standard Webhooks has it."""
+
+import base64
+import hmac
+import json
+import time
+from collections.abc import Mapping
+
+from maxrr.service.callbacks import Message, Step
+from maxrr.service.states import ENDED
+
+SOURCE = "urn:maxrr:requests"
+APPROXIMATELY = "done-approximately"  # no receiver that waits for "done" takes it for that
+ALWAYS, AT_THE_END = ("kind", "regulation", "due"), ("outcome", "code", "guarantee", "number")
+
+
+def message(step: Step, secrets: Mapping[str, bytes]) -> Message:
+    """Return what is sent of a step: numbers, states and guarantees, and nothing that names a person."""
+    names = ALWAYS + (AT_THE_END if step.state in ENDED else ())
+    said = {"receipt" if name == "number" else name: getattr(step.request, name) for name in names}
+    body = {
+        "specversion": "1.0", "id": str(step.number), "source": SOURCE, "subject": step.request.id, "time": step.time,
+        "type": f"maxrr.request.{APPROXIMATELY if step.is_approximate else step.state}",
+        "datacontenttype": "application/json", "data": {"state": step.state, **said},
+    }  # fmt: skip
+    content = json.dumps(body).encode()
+    headers = {"Content-Type": "application/cloudevents+json", **signed(str(step.number), content, secrets[step.url])}
+    return Message(headers, content)
+
+
+def signed(id_: str, body: bytes, secret: bytes, now: float | None = None) -> dict[str, str]:
+    """Return the headers that say who sent a message and when: an HMAC of its id, the second and the body."""
+    second = str(int(now or time.time()))
+    digest = hmac.digest(secret, f"{id_}.{second}.".encode() + body, "sha256")
+    return {
+        "webhook-id": id_, "webhook-timestamp": second, "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }  # fmt: skip

@@ -1,0 +1,270 @@
+"""The worker: whoever holds the workspace carries out what is planned, and all others stand by.
+
+A request is executed by a batch of the workspace, under its id as the ticket. The workspace keeps that ticket in the
+commit that carries it out, so that a request which is tried again, after whatever crash, has its effect once.
+"""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import delete, insert
+
+from maxrr.errors import (
+    CoreRefused,
+    DatabaseAway,
+    EngineError,
+    InUse,
+    MaxRRError,
+    NamesDestroyed,
+    Refused,
+    WorkspaceError,
+)
+from maxrr.service import tables
+from maxrr.service.changes import carry_out
+from maxrr.service.jobs import AUDIT, Jobs
+from maxrr.service.planning import look
+from maxrr.service.problems import note
+from maxrr.service.requests import Ending, Planned, Request, Requests
+from maxrr.service.sealing import seal
+from maxrr.service.settings import Settings
+from maxrr.service.states import DONE, ERASE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
+from maxrr.svm import ConvergenceError
+from maxrr.unlearning.actions import REFUSE, Guarantee
+from maxrr.unlearning.receipts import Receipt
+from maxrr.workspace import Ticket, Workspace
+from maxrr.workspace.batches import NOTHING_HERE
+from maxrr.workspace.batches import REFUSED as NOT_DONE
+
+log = logging.getLogger("maxrr.service")
+
+TOGETHER = 1000  # requests in one batch
+PAUSE = 0.05  # seconds between two looks for work
+AGAIN = 2.0  # seconds between two tries where the workspace or the database cannot be had
+FORGET_EVERY = 3600.0
+TO_REPAIR = (WorkspaceError, EngineError, DatabaseAway, OSError, MemoryError)
+"""What keeps a worker from carrying out any request, until somebody has repaired it or time has passed."""
+
+
+class Worker:
+    """Carries out the requests of a service for as long as it holds the workspace.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the service was told.
+    requests : Requests
+        The requests.
+    """
+
+    def __init__(self, settings: Settings, requests: Requests) -> None:
+        self.settings = settings
+        self.requests = requests
+        self.jobs = Jobs(settings, requests.database)
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.stopping = threading.Event()
+        self.said = ("", "", 0.0)
+        self.forgot = float("-inf")
+
+    def run(self) -> None:
+        """Work until `stop` is called: hold the workspace, or wait until it is free."""
+        while not self.stopping.is_set():
+            try:
+                self.say("standing by")
+                with self.settings.open(False) as workspace:
+                    log.info("this worker holds the workspace")
+                    self.hold(workspace)
+            except InUse:
+                pass
+            except Exception as error:  # nothing ends a worker but its end
+                self.trouble(error)
+            self.stopping.wait(AGAIN)
+
+    def stop(self) -> None:
+        """Ask it to end after the batch that it is at."""
+        self.stopping.set()
+
+    def hold(self, workspace: Workspace) -> None:
+        """Carry out requests for as long as this goes well, and audits and replays beside them."""
+        ending = threading.Event()
+        beside = threading.Thread(target=self.jobs.follow, args=[workspace, ending], daemon=True)
+        beside.start()
+        try:
+            while not self.stopping.is_set():
+                self.say("at work")
+                if not self.turn(workspace):
+                    self.stopping.wait(PAUSE)
+        finally:
+            ending.set()
+
+    def turn(self, workspace: Workspace) -> bool:
+        """Do what is to be done now, and say whether there was anything.
+
+        Requests that are executing are those that some worker has not ended, as nobody else holds the workspace.
+        """
+        if time.monotonic() - self.forgot > FORGET_EVERY:
+            self.requests.forget(self.settings.keep)
+            self.forgot = time.monotonic()
+        self.look_at_new(workspace)
+        begun = self.requests.listed([EXECUTING], due_first=True, limit=TOGETHER)
+        some = begun or self.requests.listed([PLANNED], due_first=True, limit=TOGETHER)
+        if not some:
+            return False
+        some = [each for each in some if each.kind != ERASE][:1] or some  # a change is carried out by itself
+        policy = min({each.policy or REFUSE for each in some}, key=lambda policy: (policy != REFUSE, policy))
+        if policy != REFUSE and not begun and some[0].kind == ERASE:  # others may share the training
+            if self.stopping.wait(self.settings.gather):
+                return False
+            some = self.requests.listed([PLANNED], due_first=True, limit=TOGETHER)
+        some = [each for each in some if (each.policy or REFUSE) == policy and each.kind == some[0].kind]
+        if not begun:
+            some = self.claimed(workspace, some)
+        self.execute(workspace, some, policy)
+        return True
+
+    def claimed(self, workspace: Workspace, some: Sequence[Request]) -> list[Request]:
+        """Move requests to where they are executed, and return those that nobody else moved meanwhile."""
+        before: dict[str, Any] = {}
+        if some[0].kind != ERASE:
+            before["begun"] = some[0].begun or workspace.status().requests
+        mine = set(self.requests.move([each.serial for each in some], EXECUTING, self.name, **before))
+        return [replace(each, **before) for each in some if each.serial in mine]
+
+    def look_at_new(self, workspace: Workspace) -> None:
+        """Plan what was received while no model could be looked at."""
+        some = self.requests.listed([RECEIVED], due_first=True, limit=TOGETHER)
+        if not some:
+            return
+        bodies, planned = self.requests.bodies(some), dict[int, Planned]()
+        for each in some:
+            try:
+                body = bodies.get(each.serial, {})
+                planned[each.serial] = look(workspace.model, each.kind, body, self.settings.policy)
+            except (ValueError, LookupError) as error:  # its execution says so
+                code = error.code if isinstance(error, MaxRRError) else "wrong-value"
+                planned[each.serial] = Planned(PLANNED, None, None, code)
+        self.requests.plan(planned, self.name)
+
+    def execute(self, workspace: Workspace, some: Sequence[Request], policy: str) -> None:
+        """Carry out requests as one batch, and write what became of each.
+
+        Where a batch fails by what one of them asks for, each is carried out alone, and that one has failed. What
+        somebody has to repair first, such as a full disk, is raised, and they stay as they are.
+        """
+        bodies = self.requests.bodies(some)
+        readable = [each for each in some if each.serial in bodies]
+        endings = [self.unreadable(workspace, each) for each in some if each.serial not in bodies]
+        try:
+            if readable:
+                endings += self.answered(workspace, readable, bodies, policy)
+        except TO_REPAIR:
+            raise
+        except Exception as error:  # whatever comes of one request keeps no others
+            if len(readable) > 1:
+                for each in readable:
+                    self.execute(workspace, [each], policy)
+            else:
+                note(error)
+                code = error.code if isinstance(error, MaxRRError | ConvergenceError) else "fault"
+                endings += [Ending(each.serial, FAILED, code, code=code) for each in readable]
+        self.requests.end(endings, self.name)
+        approximate = {each.serial for each in endings if each.guarantee == Guarantee.approximate}
+        for request in some:
+            if request.serial in approximate:
+                self.jobs.ask(request, AUDIT, self.name)
+
+    def answered(
+        self, workspace: Workspace, some: Sequence[Request], bodies: Mapping[int, Mapping[str, Any]], policy: str
+    ) -> list[Ending]:  # fmt: skip
+        """Answer requests by one batch, and return what became of each. They are carried out when this returns."""
+        if some[0].kind != ERASE:
+            return [self.changed(workspace, each, bodies[each.serial], policy) for each in some]
+        tickets = dict[int, Ticket]()
+        with workspace.batch(core_policy=policy, progress=self.progress) as batch:
+            for each in some:
+                body, dates = bodies[each.serial], {"received": each.received[:10], "due": each.due}
+                tickets[each.serial] = batch.unlearn(
+                    body.get("ids"), subjects=body.get("subjects"), ticket=each.id, **dates
+                )
+        if workspace.unfinished:
+            log.warning("the requests were carried out, but old bytes could not be erased yet: tried again")
+        return [self.ending(workspace, each, tickets[each.serial]) for each in some]
+
+    def changed(self, workspace: Workspace, request: Request, body: Mapping[str, Any], policy: str) -> Ending:
+        """Carry out an addition or a correction, and return what became of it."""
+        try:
+            begun = request.begun or 0
+            return done(request, workspace, carry_out(workspace, request.kind, body, policy, begun, self.progress))
+        except CoreRefused:
+            found = look(workspace.model, request.kind, body, REFUSE)
+            return Ending(request.serial, WAITING, found.reason, plan=found.plan)
+
+    def unreadable(self, workspace: Workspace, request: Request) -> Ending:
+        """Return the end of a request of which cannot be read any more what it asks for.
+
+        It is one that was answered after the copy of the database was made that is used now.
+        """
+        numbers = sorted(workspace.find(ticket=request.id).receipts)
+        if numbers:
+            return done(request, workspace, workspace.receipt(numbers[0]).receipt)
+        return Ending(request.serial, FAILED, NamesDestroyed.code, code=NamesDestroyed.code)
+
+    def ending(self, workspace: Workspace, request: Request, ticket: Ticket) -> Ending:
+        """Return what became of a request, by what the workspace says of its ticket."""
+        if ticket.outcome == NOTHING_HERE:
+            assert ticket.answer is not None
+            sealed = seal(self.requests.keys.find(request.serial), request.id, ticket.answer)
+            return Ending(request.serial, DONE, "nothing here", ticket.outcome, answer=sealed)
+        if ticket.outcome != NOT_DONE:
+            return done(request, workspace, ticket.receipt)
+        try:
+            ticket.receipt  # noqa: B018 (which raises why not)
+        except Refused as refused:
+            if refused.plans:  # the model was fitted anew since the plan
+                found = look(workspace.model, request.kind, self.requests.body(request), REFUSE)
+                return Ending(request.serial, WAITING, found.reason, plan=found.plan)
+            return Ending(request.serial, REFUSED, refused.code, ticket.outcome, code=refused.code)
+        raise AssertionError("a ticket that was refused raises why")
+
+    def progress(self, what: str, done: int, total: int, **_: float) -> None:
+        """Tell others how far the batch is."""
+        self.say(f"{what}: {done:,} of {total:,}")
+
+    def say(self, doing: str, code: str = "") -> None:
+        """Tell others what this worker does, not more often than they look."""
+        before, former, then = self.said
+        if time.monotonic() - then < (5.0 if (before, former) == (doing, code) else 0.5 * (before != "")):
+            return
+        try:
+            with self.requests.database.write() as connection:
+                connection.execute(delete(tables.workers).where(tables.workers.c.name == self.name))
+                connection.execute(delete(tables.workers).where(tables.workers.c.seen < time.time() - 86400))
+                connection.execute(
+                    insert(tables.workers).values(name=self.name, doing=doing[:200], code=code, seen=time.time())
+                )
+            self.said = doing, code, time.monotonic()
+        except DatabaseAway:
+            pass  # whoever needs it finds out
+
+    def trouble(self, error: Exception) -> None:
+        """Note what stops this worker, by its kind alone: the message may name records."""
+        code = error.code if isinstance(error, MaxRRError) else type(error).__name__
+        note(error)
+        log.error("the worker stops and tries again: %s", code)
+        self.said = ("", "", 0.0)
+        self.say("stopped", code)
+
+
+def done(request: Request, workspace: Workspace, receipt: Receipt) -> Ending:
+    """Return the end of a request that this receipt answers."""
+    handed = workspace.receipt(receipt.number).to_bytes()
+    outcome = "already-done" if receipt.requested == receipt.already_forgotten > 0 else "done"
+    return Ending(
+        request.serial, DONE, f"receipt {receipt.number}: {receipt.guarantee}", outcome, number=receipt.number,
+        guarantee=receipt.guarantee, answer=handed,
+    )  # fmt: skip

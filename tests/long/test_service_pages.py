@@ -1,0 +1,242 @@
+"""The service's pages in a real browser: a privacy officer's day by keyboard, small and dark screens, hostile pages."""
+
+import shutil
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tests.long.test_dossier_page import CHROMIUM, FLAGS
+from tests.service.conftest import KEY, House, fitted, opening  # noqa: F401 (a fixture)
+
+pytest.importorskip("fastapi")
+import uvicorn
+from fastapi.testclient import TestClient
+
+from maxrr.service import Settings, app
+from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: `make browser` installs one")
+HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def house(fitted, tmp_path_factory):  # noqa: F811
+    """A service that listens, with a request of each kind and a worker that works when it is told to."""
+    folder = shutil.copytree(fitted, tmp_path_factory.mktemp("service") / "ws")
+    made = app(Settings(folder, opening(folder), gather=0.0))
+    made.state.service.current.refresh()
+    server = uvicorn.Server(uvicorn.Config(made, port=0, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    house = House(TestClient(made, client=("127.0.0.1", 1)), made.state.service)
+    house.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    free, core = house.ids("free"), house.ids("core")
+    house.asked = {
+        "done": house.submit(ids=free[:2]), "nothing": house.submit(subject=HOSTILE),
+        "unknown": house.submit(ids=[free[3], 12]),
+    }  # fmt: skip
+    house.work()
+    house.asked |= {"waiting": house.submit(ids=core[:1]), "planned": house.submit(ids=free[4:30])}
+    house.service.current.refresh()
+    yield house
+    server.should_exit = True
+    thread.join()
+
+
+class Officer:
+    """Somebody who signed in, and what the browser complained about since."""
+
+    def __init__(self, browser, house, role=OPERATOR, **settings):
+        self.house, self.complaints, self.elsewhere = house, [], []
+        self.page = browser.new_context(**settings).new_page()
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "request", lambda each: None if each.url.startswith(house.url) else self.elsewhere.append(each.url)
+        )
+        self.go("/")
+        expect(self.page.locator("#token")).to_be_focused()
+        self.page.keyboard.type(house.tokens[role])
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(f"{house.url}/")
+
+    def go(self, path):
+        return self.page.goto(self.house.url + path)
+
+    def tab_to(self, selector):
+        """Go there by the keyboard, and see that it shows."""
+        target = self.page.locator(selector).first
+        for _ in range(60):
+            self.page.keyboard.press("Tab")
+            if target.evaluate("each => each === document.activeElement"):
+                assert target.evaluate("each => getComputedStyle(each).outlineStyle") == "solid"
+                return
+        raise AssertionError(f"{selector} is not reached by the keyboard")
+
+    @property
+    def heading(self):
+        return self.page.inner_text("h1")
+
+
+@pytest.fixture
+def sign_in(browser, house):
+    return lambda role=OPERATOR, **settings: Officer(browser, house, role, **settings)
+
+
+def paths(house):
+    """All pages, with a request of each kind."""
+    of = {name: f"/requests/{each['id']}" for name, each in house.asked.items()}
+    steps = (f"{of['done']}/delivered", f"{of['waiting']}/refuse")
+    return ("/", "/requests?which=all", "/ask", "/model", "/verify", *of.values(), *steps)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_day_of_a_privacy_officer_by_keyboard_alone(sign_in, house, scripts):
+    officer, core = sign_in(java_script_enabled=scripts), house.ids("core")[5]
+    page = officer.page
+    page.locator("nav a", has_text="New request").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ask")
+    page.locator("#ids").focus()
+    page.keyboard.type(f"{core}")
+    page.locator("button.first").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/requests/*")
+    assert officer.heading == "Waiting for a decision."
+    assert page.locator(".ways .card").count() == 2
+    page.locator("input[value=retrain]").focus()
+    page.keyboard.press("Space")
+    page.locator("#reason").focus()
+    page.keyboard.type("asked for in writing")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Planned.")
+    house.work()
+    house.service.current.refresh()
+    expect(page.locator("h1")).to_have_text("Done: forgotten.", timeout=15_000)  # it looks again by itself
+    assert "asked for in writing" in page.inner_text("main")
+    with page.expect_download() as found:
+        page.click("text=Page for the person")
+    assert 'id="dossier"' in found.value.path().read_text()
+    with page.expect_download() as found:
+        page.click("text=Receipt, as a file")
+    assert b"signatures" in found.value.path().read_bytes()
+    page.get_by_role("link", name="It was delivered").click()
+    page.get_by_role("button", name="Yes, it was delivered").click()
+    expect(page.locator("h3", has_text="Delivered")).to_be_visible()
+    assert str(core) not in page.inner_text("main")
+    page.click("text=Sign out")
+    page.wait_for_url("**/sign-in")
+    officer.go("/requests")
+    assert "/sign-in" in page.url
+    assert officer.complaints == []
+    assert officer.elsewhere == []
+
+
+def test_everything_is_reached_by_the_keyboard(sign_in, house):
+    officer = sign_in()
+    officer.go(f"/requests/{house.asked['waiting']['id']}")
+    for selector in (
+        ".skip",
+        "nav a",
+        ".link",
+        "input[name=policy]",
+        "#reason",
+        "button.first",
+        "text=Refuse the request",
+    ):
+        officer.tab_to(selector)
+
+
+@pytest.mark.parametrize("role", [OPERATOR, AUDITOR, REQUESTER])
+def test_no_page_complains_or_asks_elsewhere_and_each_says_what_it_is(sign_in, house, role):
+    officer = sign_in(role)
+    for path in paths(house):
+        officer.complaints.clear()
+        if officer.go(path).status == 403:
+            continue
+        assert officer.complaints == [], path
+        page = officer.page
+        assert page.locator("h1").count() == 1, path
+        assert page.title() != "broken"
+        assert page.evaluate("document.scripts.length") == 0
+        assert page.evaluate("document.styleSheets.length") == 1
+        fields = page.locator("input:not([type=hidden], [hidden]), select, textarea")
+        assert fields.evaluate_all("some => some.every(each => each.labels.length || each.ariaLabel)"), path
+        levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3')].map(each => +each.tagName[1])")
+        assert levels[0] == 1
+        assert all(after - before <= 1 for before, after in pairwise(levels)), path
+    assert officer.elsewhere == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 390, 1200])
+def test_nothing_is_wider_than_the_screen_and_all_can_be_read(sign_in, house, width, scheme):
+    officer = sign_in(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    for path in paths(house):
+        officer.go(path)
+        across = officer.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert across[0] <= across[1], path
+        assert officer.page.evaluate(CONTRAST) == [], path
+
+
+CONTRAST = """() => {
+  const light = colour => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255)
+      .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = each => {
+    for (; each; each = each.parentElement) {
+      const colour = getComputedStyle(each).backgroundColor;
+      if (colour !== "rgba(0, 0, 0, 0)") return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  return [...document.querySelectorAll("main *, header *")].filter(each => {
+    const own = [...each.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    if (!own || !each.offsetParent || each.closest("svg")) return false;
+    const [one, other] = [light(getComputedStyle(each).color), light(ground(each))];
+    return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05) < 4.5;
+  }).map(each => each.outerHTML.slice(0, 120));
+}"""
+"""Finds texts whose contrast is below the 4.5 that WCAG 2.2 AA asks for."""
+
+
+def test_the_cookie_is_out_of_reach_and_no_other_site_acts_with_it(sign_in, house):
+    officer = sign_in()
+    (cookie,) = officer.page.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+    assert officer.page.evaluate("document.cookie") == ""
+    id_ = house.submit(ids=house.ids("free")[:1])["id"]
+    officer.page.goto(
+        f"data:text/html,<form method=post action='{house.url}/requests/{id_}/cancel'><button>win</button></form>"
+    )
+    officer.page.click("button")
+    officer.page.wait_for_url(f"{house.url}/**")
+    assert house.follow(id_)["state"] == "planned"
+    officer.page.goto(f"data:text/html,<iframe src='{house.url}/sign-in'></iframe>")
+    officer.page.wait_for_timeout(500)
+    assert not any(frame.locator("#token").count() for frame in officer.page.frames)
+
+
+def test_an_auditor_verifies(sign_in):
+    officer = sign_in(AUDITOR)
+    officer.go("/verify")
+    officer.page.fill("#keys", KEY.public.pem.decode())
+    officer.page.fill("#kept", officer.page.inner_text("pre"))
+    officer.page.click("text=Check now")
+    assert officer.page.inner_text(".verdict strong") == "All of it holds"
+    assert officer.page.locator("[data-held=yes]").count() == 4

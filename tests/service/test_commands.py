@@ -1,0 +1,76 @@
+"""`maxrr serve` and `maxrr token`, as a person at a shell uses them."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.shell import Shell
+from tests.service.postgres import free_port, wait_until
+
+
+def called(port, path, token=""):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    except OSError:
+        return 0, {}
+    finally:
+        connection.close()
+
+
+def test_tokens_are_made_listed_and_revoked(folder):
+    shell = Shell()
+    token = shell("token", "new", folder, "shop", "--role", "requester").out.strip()
+    (row,) = shell("token", "list", folder, "--json").json
+    assert (row["name"], row["role"], row["revoked"]) == ("shop", "requester", None)
+    database = b"".join(path.read_bytes() for path in folder.with_name("ws.service").glob("requests.sqlite*"))
+    assert token.encode() not in database
+    assert row["id"].encode() in database
+    shell("token", "revoke", folder, row["id"])
+    assert shell("token", "list", folder, "--json").json[0]["revoked"]
+    assert shell("token", "revoke", folder, "0" * 12, code=1).error == "wrong-value"
+
+
+@pytest.mark.parametrize("arguments", [[], ["ws", "--demo"]])
+def test_a_workspace_or_the_demo(arguments):
+    assert Shell()("serve", *arguments, code=2).error == "usage"
+
+
+def test_nobody_serves_what_is_no_workspace(tmp_path):
+    assert Shell()("serve", tmp_path, code=1).error == "not-a-workspace"
+
+
+@pytest.mark.long
+def test_a_server_starts_its_worker_again_and_takes_it_along(folder, monkeypatch):
+    from tests.service.conftest import KEY
+
+    KEY.save(folder.parent / "key.pem")
+    monkeypatch.setenv("MAXRR_SIGNING_KEY", (folder.parent / "key.pem").read_text())
+    token, port = Shell()("token", "new", folder, "me", "--role", "operator").out.strip(), free_port()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "maxrr", "serve", str(folder), "--port", str(port)], stderr=subprocess.PIPE
+    )
+
+    def workers():
+        return called(port, "/v1/status", token)[1].get("workers", {})
+
+    try:
+        wait_until(lambda: called(port, "/ready")[0] == 200, 120)
+        wait_until(lambda: any(each["doing"] == "at work" for each in workers().values()), 120)
+        (first,) = workers()
+        os.kill(int(first.rpartition(":")[2]), signal.SIGKILL)
+        wait_until(lambda: len(workers()) == 2, 120)
+        second = int(max(workers().keys() - {first}).rpartition(":")[2])
+    finally:
+        server.send_signal(signal.SIGTERM)
+        told = server.communicate(timeout=60)[1].decode()
+    assert token not in told
+    with pytest.raises(ProcessLookupError):
+        os.kill(second, 0)

@@ -1,0 +1,193 @@
+"""The same on SQLite and on a real PostgreSQL: the tables, the steps to them, and requests of several workers."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from maxrr.errors import DatabaseAway, DatabaseVersion, InUse
+from maxrr.service import app, callbacks, tables
+from maxrr.service.api import Service
+from maxrr.service.database import Database
+from maxrr.service.protocols import Protocols
+from maxrr.service.requests import Asked, today
+from maxrr.service.worker import Worker
+from tests.service.conftest import House
+from tests.service.postgres import Postgres, wait_until
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    cluster = Postgres()
+    yield cluster
+    cluster.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'requests.sqlite'}"
+    return request.getfixturevalue("postgres").database(f"test_{abs(hash(request.node.name))}")
+
+
+@pytest.fixture
+def house(settings, url):
+    made = app(replace(settings, database=url))
+    made.state.service.current.refresh()
+    with TestClient(made, client=("127.0.0.1", 1)) as client:
+        yield House(client, made.state.service)
+
+
+def test_requests_are_answered(house):
+    free, core = house.ids("free")[0], house.ids("core")[0]
+    asked = [house.submit(ids=[free]), house.submit(ids=[core]), house.submit(subject=99999)]
+    again = house.submit(ids=[free], headers={"Idempotency-Key": "k"})
+    assert house.submit(ids=[free], headers={"Idempotency-Key": "k"})["id"] == again["id"]
+    house.call("POST", f"/v1/requests/{asked[1]['id']}/approve", json={"policy": "retrain"})
+    house.work()
+    outcomes = [house.follow(each["id"])["outcome"] for each in [*asked, again]]
+    assert outcomes == ["done", "done", "nothing-here", "already-done"]
+    assert house.call("GET", "/v1/status").json()["requests"] == {"done": 4, "late": 0, "due_soon": 0}
+    assert house.call("POST", f"/v1/requests/{asked[0]['id']}/delivered").json()["delivered"]
+
+
+def test_events_are_only_appended(house):
+    house.submit(ids=house.ids("free")[:1])
+    for statement in ("UPDATE events SET reason = 'never'", "DELETE FROM events"):
+        with pytest.raises(DBAPIError), house.service.requests.database.engine.begin() as connection:
+            connection.execute(text(statement))
+    assert len(house.service.requests.events(1)) == 2
+
+
+def test_an_older_database_becomes_this_one_and_a_newer_one_is_refused(url):
+    database = Database(url)
+    add = text("ALTER TABLE requests ADD COLUMN more INTEGER")
+    with database.write() as connection:
+        assert tables.upgrade(connection) == 0
+    with database.write() as connection:
+        assert tables.upgrade(connection, [*tables.STEPS, lambda connection: connection.execute(add)]) == 1
+    assert "more" in [column["name"] for column in inspect(database.engine).get_columns("requests")]
+    with pytest.raises(DatabaseVersion), database.write() as connection:
+        tables.upgrade(connection)
+    database.close()
+
+
+def test_a_step_that_fails_leaves_nothing(url):
+    database = Database(url)
+
+    def breaks(connection):
+        connection.execute(text("ALTER TABLE requests ADD COLUMN more INTEGER"))
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), database.write() as connection:
+        tables.upgrade(connection, [*tables.STEPS, breaks])
+    assert "more" not in [column["name"] for column in inspect(database.engine).get_columns("requests")]
+    database.close()
+
+
+def test_a_request_is_taken_by_one_of_many(house):
+    """Compare and set: of many that move the same requests at once, each request is moved by one."""
+    requests, ids = house.service.requests, house.ids("free")
+    serials = [requests.submit(Asked({"ids": [id_]}, "gdpr", today()), "somebody")[0].serial for id_ in ids[:8]]
+    requests.move(serials, "planned", "test")
+    taken = []
+    takers = [
+        threading.Thread(target=lambda name=str(name): taken.extend(requests.move(serials, "executing", name)))
+        for name in range(8)
+    ]
+    for each in takers:
+        each.start()
+    for each in takers:
+        each.join()
+    assert sorted(taken) == serials
+
+
+def test_a_call_that_comes_many_times_at_once_is_one_request(house):
+    body, found = {"ids": house.ids("free")[:1]}, []
+
+    def ask():
+        found.append(house.service.requests.submit(Asked(body, "gdpr", today()), "me", None, "key")[0].id)
+
+    callers = [threading.Thread(target=ask) for _ in range(8)]
+    for each in callers:
+        each.start()
+    for each in callers:
+        each.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+
+
+def test_whoever_does_not_hold_the_workspace_stands_by_and_takes_over(house):
+    other = Service.of(house.service.settings)
+    second = Worker(house.service.settings, other.requests)
+    asked = house.submit(ids=house.ids("free")[:1])
+    with house.service.settings.open(False):
+        with pytest.raises(InUse):
+            house.service.settings.open(False)
+        assert house.follow(asked["id"])["state"] == "planned"
+    with house.service.settings.open(False) as workspace:
+        assert second.turn(workspace)
+    assert house.follow(asked["id"])["state"] == "done"
+    other.close()
+
+
+def test_a_database_that_was_gone_for_a_while_is_used_again(settings, tmp_path):
+    """The server of the database is killed under the service, and started again."""
+    cluster = Postgres(durable=True)
+    settings = replace(settings, database=cluster.url)
+    made = app(settings)
+    made.state.service.current.refresh()
+    try:
+        with TestClient(made, client=("127.0.0.1", 1)) as client:
+            house = House(client, made.state.service)
+            asked = house.submit(ids=house.ids("free")[:1])
+            cluster.stop()
+            body = {"ids": house.ids("free")[1:2]}
+            lost = house.call("POST", "/v1/requests", json=body, headers={"Idempotency-Key": "k"})
+            assert (lost.status_code, lost.json()["code"]) == (503, "database-away")
+            with pytest.raises(DatabaseAway):
+                house.work()
+            cluster.start()
+            wait_until(lambda: house.call("GET", "/ready").status_code == 200)
+            again = house.submit("operator", headers={"Idempotency-Key": "k"}, **body)
+            house.work()
+            assert [house.follow(each["id"])["outcome"] for each in (asked, again)] == ["done", "done"]
+            assert len(house.call("GET", "/v1/requests").json()["requests"]) == 2
+    finally:
+        cluster.remove()
+
+
+def test_deliveries_come_with_their_events_and_are_sent_by_one_of_many(settings, url, receiver, tmp_path, monkeypatch):
+    monkeypatch.setattr(callbacks, "PAUSE", 3600.0)
+    (tmp_path / "secret").write_text("whsec_" + "A" * 32)
+    hook = {"url": f"{receiver.host}/events", "secret": tmp_path / "secret"}
+    told = replace(settings, database=url, protocols=Protocols.model_validate({"webhooks": [hook]}))
+    apps = [app(told) for _ in range(3)]
+    requests = apps[0].state.service.requests
+
+    def breaks(connection):
+        requests._insert(connection, Asked({"ids": [1]}, "gdpr", today()), {}, "me", None, None)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), requests.database.write() as connection:
+        breaks(connection)
+    for number in range(5):
+        requests.submit(Asked({"ids": [number]}, "gdpr", today()), "me")
+    requests.move(range(1, 9), "planned", "test")
+    senders = [
+        threading.Thread(target=lambda made=made: [made.state.callbacks.turn() for _ in range(4)]) for made in apps
+    ]
+    for each in senders:
+        each.start()
+    for each in senders:
+        each.join()
+    apps[0].state.callbacks.turn()
+    assert len({each["id"] for each in receiver.said}) == len(receiver.calls) == 10
+    for id_ in {each["subject"] for each in receiver.said}:
+        steps = [each["type"] for each in receiver.said if each["subject"] == id_]
+        assert steps == ["maxrr.request.received", "maxrr.request.planned"]
+    for made in apps:
+        made.state.service.close()

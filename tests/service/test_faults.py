@@ -1,0 +1,203 @@
+"""What goes wrong around a request: kills, a database that is away, a full disk, a clock, copies of other days."""
+
+import errno
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from maxrr.errors import DatabaseAway, OlderCopy
+from maxrr.service import requests
+from maxrr.service.api import Service
+from maxrr.service.worker import Worker
+from maxrr.svm import ConvergenceError
+from maxrr.workspace import Batch
+from tests.service.conftest import opening
+
+
+class Killed(BaseException):
+    """The end of a process: nobody catches it."""
+
+
+def states(house, id_):
+    return [event["state"] for event in house.follow(id_)["events"]]
+
+
+def receipts(house):
+    with house.service.settings.open(True) as workspace:
+        return workspace.status().requests
+
+
+def killed(*_, **__):
+    raise Killed
+
+
+AT = {
+    "before the batch": ("maxrr.workspace.Workspace.batch", killed),
+    "within the commit": ("maxrr.workspace.store.Store.append", killed),
+    "after the commit": ("maxrr.service.worker.Worker.ending", killed),
+    "before the end is written": ("maxrr.service.requests.Requests.end", killed),
+    "within the end": ("maxrr.service.requests.now", killed),
+}
+
+
+@pytest.mark.parametrize("at", AT)
+def test_a_worker_that_is_killed_is_taken_over(house, monkeypatch, at):
+    asked = [house.submit(ids=[id_])["id"] for id_ in (house.ids("free")[0], house.ids("influential")[0])]
+    asked.append(house.submit(subject=99999)["id"])
+    house.service.requests.move([1, 2, 3], "executing", "the killed one")
+    with monkeypatch.context() as patch:
+        patch.setattr(*AT[at])
+        with pytest.raises(Killed):
+            house.work()
+    assert {house.follow(id_)["state"] for id_ in asked} == {"executing"}
+    house.work()
+    assert [house.follow(id_)["outcome"] for id_ in asked] == ["done", "done", "nothing-here"]
+    assert receipts(house) == 2
+    assert all(states(house, id_) == ["received", "planned", "executing", "done"] for id_ in asked)
+
+
+def test_a_request_that_fails_keeps_no_others(house, monkeypatch):
+    bad, good = (house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:2])
+    answer, serial = Batch._answer, house.service.requests.find(bad).serial
+
+    def fails(self, progress):
+        if any(each._text == bad for each in self._tickets):
+            raise ConvergenceError("a head cannot be solved")
+        answer(self, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Batch, "_answer", fails)
+        house.work()
+    assert (house.follow(good)["state"], house.follow(bad)["state"]) == ("done", "failed")
+    assert house.follow(bad)["code"] == "convergence"
+    assert house.service.requests.keys.find(serial)  # it can be tried again
+    assert house.call("POST", f"/v1/requests/{bad}/retry", json={"reason": "repaired"}).json()["state"] == "planned"
+    house.work()
+    assert house.follow(bad)["outcome"] == "done"
+
+
+def test_a_full_disk_changes_nothing_and_is_told(house, monkeypatch):
+    id_ = house.submit(ids=house.ids("free")[:1])["id"]
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("maxrr.workspace.store.Store.append", full)
+        with pytest.raises(OSError, match="No space") as raised:
+            house.work()
+        house.worker.trouble(raised.value)
+        patch.setattr("maxrr.service.sealing.os.pwrite", full)
+        answer = house.call("POST", "/v1/requests", json={"ids": house.ids("free")[1:2]})
+        assert (answer.status_code, answer.json()["code"]) == (503, "disk")
+    assert [each["code"] for each in house.call("GET", "/v1/status").json()["workers"].values()] == ["OSError"]
+    assert house.call("GET", "/v1/status").json()["requests"] == {"executing": 1, "late": 0, "due_soon": 0}
+    house.work()
+    assert (house.follow(id_)["outcome"], receipts(house)) == ("done", 1)
+
+
+def test_a_database_that_is_away_loses_nothing(house, monkeypatch):
+    id_ = house.submit(ids=house.ids("free")[:1])["id"]
+    with monkeypatch.context() as patch:
+        patch.setattr(house.service.requests.database.engine, "connect", lambda: exec("raise DatabaseAway('away')"))
+        answer = house.call("GET", "/v1/requests")
+        assert (answer.status_code, answer.json()["code"]) == (503, "database-away")
+        assert house.call("GET", "/ready").json() == {"status": "database-away"}
+        assert house.call("GET", "/health").status_code == 200
+        with pytest.raises(DatabaseAway):
+            house.work()
+    house.work()
+    assert (house.follow(id_)["outcome"], receipts(house)) == ("done", 1)
+
+
+def test_a_clock_that_goes_backwards_changes_no_order(house, monkeypatch):
+    id_ = house.submit(ids=house.ids("free")[:1])["id"]
+    past = datetime.now(UTC) - timedelta(days=400)
+    monkeypatch.setattr(requests, "now", past.isoformat)
+    monkeypatch.setattr(requests, "today", past.date)
+    later = house.submit(ids=house.ids("free")[1:2])["id"]
+    house.work()
+    assert states(house, id_) == states(house, later) == ["received", "planned", "executing", "done"]
+    assert [each["id"] for each in house.call("GET", "/v1/requests").json()["requests"]] == [later, id_]
+
+
+def test_a_late_request_is_said_to_be_late(house):
+    id_ = house.submit(ids=house.ids("core")[:1], due="2020-01-01")["id"]
+    soon = house.submit(ids=house.ids("core")[1:2], due=(datetime.now(UTC).date() + timedelta(days=3)).isoformat())[
+        "id"
+    ]
+    assert house.follow(id_)["late"]
+    assert [each["id"] for each in house.call("GET", "/v1/requests?late=true").json()["requests"]] == [id_]
+    assert [each["id"] for each in house.call("GET", "/v1/requests?order=due").json()["requests"]] == [id_, soon]
+    assert house.call("GET", "/v1/status").json()["requests"] == {"waiting": 2, "late": 1, "due_soon": 1}
+
+
+def test_an_older_copy_of_the_database_repeats_no_request(house, tmp_path):
+    """The newer one is lost: what it had answered is found by its tickets, though what named people was destroyed."""
+    first, second = (house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:2])
+    database = house.service.requests.database
+    with sqlite3.connect(tmp_path / "older") as copy, sqlite3.connect(database.engine.url.database) as now:
+        now.backup(copy)
+    house.work()
+    house.call("POST", f"/v1/requests/{first}/delivered")
+    settings = replace(house.service.settings, database=f"sqlite:///{tmp_path / 'older'}")
+    older = Service.of(settings)
+    worker = Worker(settings, older.requests)
+    assert older.requests.find(first).state == "planned"
+    with settings.open(False) as workspace:
+        while worker.turn(workspace):
+            pass
+    assert [older.requests.find(id_).number for id_ in (first, second)] == [1, 2]
+    assert receipts(house) == 2
+    older.close()
+
+
+def test_an_older_copy_of_the_workspace_signs_nothing_until_it_has_caught_up(house, tmp_path):
+    first, second = (house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:2])
+    with house.service.settings.open(False) as workspace:
+        workspace.backup(tmp_path / "backup" / "ws")
+    house.work()
+    settings = replace(house.service.settings, workspace=tmp_path / "backup" / "ws")
+    settings = replace(settings, open=opening(settings.workspace), database=house.service.settings.url)
+    worker = Worker(settings, house.service.requests)
+    third = house.submit(ids=house.ids("free")[2:3])["id"]
+    with pytest.warns(match="older copy|is a backup"):
+        copy = settings.open(False)
+    with pytest.raises(OlderCopy):
+        worker.turn(copy)
+    assert house.follow(third)["state"] == "executing"
+    copy.catch_up(house.service.settings.workspace)
+    worker.turn(copy)
+    assert copy.status().records == 80 - 3
+    copy.close()
+    assert [house.follow(id_)["outcome"] for id_ in (first, second, third)] == ["done"] * 3
+
+
+def test_names_are_destroyed_some_days_after_the_end_where_nobody_says_that_they_arrived(house, monkeypatch):
+    one, other = (house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:2])
+    house.work()
+    with monkeypatch.context() as patch:
+        patch.setattr(requests, "datetime", type("Later", (datetime,), {
+            "now": classmethod(lambda cls, zone: datetime.now(zone) + timedelta(days=31))
+        }))  # fmt: skip
+        assert house.service.requests.forget(30) == 2
+    assert {house.call("GET", f"/v1/requests/{id_}/plan").json()["code"] for id_ in (one, other)} == {"names-destroyed"}
+
+
+def test_processes_are_killed_on_both_databases(tmp_path):
+    runs = ["sqlite,1,8,2", "postgresql,2,12,3"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.service.faults", str(tmp_path), *runs],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [json.loads(line)["killed"] for line in done.stdout.splitlines()] == [2, 3]
+    shutil.rmtree(tmp_path)

@@ -1,0 +1,537 @@
+"""The pages: who sees which, what a forged form or session gets, and that nothing that somebody wrote is markup."""
+
+import html
+import re
+import time
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import update
+
+from maxrr.evidence.log import CHECKPOINT, LOG
+from maxrr.service import app, pages, sessions, tables
+from maxrr.service.pages import POLICY, router
+from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES
+from maxrr.unlearning.actions import Outcome
+from tests.service.conftest import KEY, House
+from tests.service.test_changes import ADDED, correction
+from tests.service.test_jobs import approximate, done
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
+
+
+class Visitor:
+    """Somebody with a browser of their own."""
+
+    def __init__(self, house, role=None, scheme="http"):
+        self.house = house
+        self.client = TestClient(house.client.app, f"{scheme}://testserver", client=("127.0.0.1", 1))
+        self.client.follow_redirects = False
+        if role is not None:
+            self.signed = self.sign_in(house.tokens[role])
+
+    def get(self, path, **options):
+        return self.client.get(path, **options)
+
+    def post(self, path, **fields):
+        """Send the form, with the token that this session's forms carry, if no other is given."""
+        return self.client.post(path, data={"form": sessions.form_token(self.cookie), **fields})
+
+    def sign_in(self, token, back="/"):
+        self.get("/sign-in")
+        return self.post("/sign-in", token=token, back=back)
+
+    @property
+    def cookie(self):
+        return next(iter(self.client.cookies.values()), "")
+
+
+@pytest.fixture
+def visit(house):
+    return lambda role=None, **options: Visitor(house, role, **options)
+
+
+@pytest.fixture
+def waiting(house):
+    """A request of the requester for a core record, which waits."""
+    return house.submit(ids=house.ids("core")[:1])["id"]
+
+
+READ, ASK, WATCH = {REQUESTER, OPERATOR, AUDITOR}, {REQUESTER, OPERATOR}, {OPERATOR, AUDITOR}
+MAY = {
+    ("GET", "/"): READ,
+    ("GET", "/requests"): READ,
+    ("GET", "/requests/{id}"): READ,
+    ("GET", "/requests/{id}/receipt"): READ,
+    ("GET", "/requests/{id}/page"): ASK,
+    ("GET", "/requests/{id}/approve"): {OPERATOR},
+    ("GET", "/requests/{id}/refuse"): {OPERATOR},
+    ("GET", "/requests/{id}/retry"): {OPERATOR},
+    ("GET", "/requests/{id}/cancel"): ASK,
+    ("GET", "/requests/{id}/delivered"): ASK,
+    ("GET", "/requests/{id}/audit"): {OPERATOR},
+    ("GET", "/requests/{id}/replay"): {OPERATOR},
+    ("POST", "/requests/{id}/audit"): {OPERATOR},
+    ("POST", "/requests/{id}/replay"): {OPERATOR},
+    ("POST", "/requests/{id}/approve"): {OPERATOR},
+    ("POST", "/requests/{id}/refuse"): {OPERATOR},
+    ("POST", "/requests/{id}/retry"): {OPERATOR},
+    ("POST", "/requests/{id}/cancel"): ASK,
+    ("POST", "/requests/{id}/delivered"): ASK,
+    ("GET", "/ask"): ASK,
+    ("POST", "/ask"): ASK,
+    ("GET", "/model"): WATCH,
+    ("GET", "/verify"): WATCH,
+    ("POST", "/verify"): WATCH,
+}
+EVERYBODY = {("GET", "/static/pages.css"), ("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-out")}
+
+
+def test_every_page_is_in_the_table():
+    routes = {(method, route.path) for route in router.routes for method in route.methods}
+    general = {
+        re.sub("(?<=})/(approve|refuse|retry|cancel|delivered|audit|replay)$", "/{step}", path) for _, path in MAY
+    }
+    assert {path for _, path in routes} == general | {path for _, path in EVERYBODY}
+    assert {(method, path) for method, path in routes if "{step}" not in path} <= {*MAY, *EVERYBODY}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_each_role_may_see_and_do(house, visit, waiting, role):
+    visitor = visit(role)
+    for (method, path), may in MAY.items():
+        send = visitor.get if method == "GET" else visitor.post
+        answer = send(path.replace("{id}", waiting))
+        assert answer.headers["content-security-policy"] == POLICY, path
+        if role == PREDICTOR:
+            assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/sign-in"), path
+        elif role in may:
+            assert answer.status_code in (200, 303, 409, 422), (path, answer.text)
+        else:
+            assert answer.status_code == 403, path
+
+
+def test_without_a_session_every_page_leads_to_the_door(visit, waiting):
+    for method, path in MAY:
+        answer = visit().client.request(method, path.replace("{id}", waiting))
+        assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/sign-in"), path
+        assert answer.headers["content-security-policy"] == POLICY
+
+
+def test_a_requester_sees_no_request_of_others(house, visit):
+    theirs = house.submit("operator", ids=house.ids("core")[:1])["id"]
+    requester = visit(REQUESTER)
+    for (method, path), may in MAY.items():
+        if "{id}" in path and REQUESTER in may:
+            send = requester.get if method == "GET" else requester.post
+            assert send(path.replace("{id}", theirs)).status_code == 404, path
+    for path in ("/", "/requests", "/requests?which=all", "/requests?which=waiting"):
+        assert theirs[:8] not in requester.get(path).text
+    assert requester.get(f"/requests?find={theirs}").status_code == 404
+    assert theirs[:8] in visit(OPERATOR).get("/requests").text
+
+
+def test_names_are_shown_to_who_asked_and_to_operators_alone(house, visit):
+    asked = house.submit(subject="somebody-quite-special")["id"]
+    for role in (REQUESTER, OPERATOR, AUDITOR):
+        assert ("somebody-quite-special" in visit(role).get(f"/requests/{asked}").text) == (role != AUDITOR)
+
+
+# Sessions
+
+
+def test_the_door(house, visit):
+    visitor = visit()
+    door = visitor.get("/sign-in")
+    assert (door.status_code, door.headers["content-security-policy"]) == (200, POLICY)
+    before = visitor.cookie
+    for token in ("", "x", "maxrr_" + "A" * 43):
+        assert visitor.sign_in(token).status_code == 401
+    assert visitor.get("/").status_code == 303
+    answer = visitor.sign_in(house.tokens[OPERATOR], back="/model")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/model")
+    said = answer.headers["set-cookie"].lower()
+    assert "httponly" in said
+    assert "samesite=strict" in said
+    assert "secure" not in said
+    assert visitor.cookie != before  # or somebody could have chosen it
+    assert visitor.get("/").status_code == 200
+
+
+def test_over_tls_the_cookie_is_for_this_host_and_for_tls_alone(house, visit):
+    said = visit(OPERATOR, scheme="https").signed.headers["set-cookie"]
+    assert said.startswith("__Host-maxrr=")
+    assert "; secure" in said.lower()
+    assert "domain" not in said.lower()
+
+
+def test_a_sign_in_leads_nowhere_else(house, visit):
+    for back in (
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "/requests\n",
+        "javascript:x",
+        "/sign-out",
+    ):
+        assert visit().sign_in(house.tokens[OPERATOR], back).headers["location"] == "/"
+
+
+def test_a_predictor_opens_nothing(house, visit):
+    answer = visit().sign_in(house.tokens[PREDICTOR])
+    assert answer.status_code == 403
+    assert "predictions" in answer.text
+
+
+def test_a_session_ends_when_somebody_signs_out(visit):
+    visitor = visit(OPERATOR)
+    cookie = dict(visitor.client.cookies)
+    assert visitor.post("/sign-out").status_code == 303
+    visitor.client.cookies.update(cookie)
+    assert visitor.get("/").status_code == 303
+
+
+def test_a_session_ends_with_its_token(house, visit):
+    visitor = visit(OPERATOR)
+    house.service.tokens.revoke(house.tokens[OPERATOR])
+    assert visitor.get("/").status_code == 303
+    assert visitor.post("/ask", subject="1").status_code == 303
+    assert visitor.sign_in(house.tokens[OPERATOR]).status_code in (303, 401)
+
+
+def test_a_session_ends_by_itself_and_goes_on_while_it_is_used(house, visit, monkeypatch):
+    visitor, start = visit(OPERATOR), time.time()
+
+    def at(seconds):
+        monkeypatch.setattr(sessions.time, "time", lambda: start + seconds)
+        return visitor.get("/").status_code
+
+    assert at(sessions.IDLE - 5) == 200
+    assert at(2 * sessions.IDLE - 10) == 200
+    assert at(4 * sessions.IDLE) == 303
+    visitor.sign_in(house.tokens[OPERATOR])
+    begun, later = 4 * sessions.IDLE, 0.0
+    while later < sessions.LONGEST:  # used all day long, it ends all the same
+        assert at(begun + later) == 200
+        later += 0.9 * sessions.IDLE
+    assert at(begun + later) == 303
+
+
+def test_a_forged_cookie_is_no_session(visit):
+    visitor = visit()
+    for cookie in ("", "x", "A" * 43, "' OR 1=1 --", "%00", sessions.hash_of(visit(OPERATOR).cookie)):
+        visitor.client.cookies.set("maxrr", cookie)
+        assert visitor.get("/").status_code == 303
+
+
+def test_the_database_has_no_cookie(house, visit):
+    visitor = visit(OPERATOR)
+    visitor.get("/")
+    content = b"".join(path.read_bytes() for path in house.service.settings.folder.glob("requests.sqlite*"))
+    assert visitor.cookie.encode() not in content
+    assert house.tokens[OPERATOR].encode() not in content
+    assert sessions.hash_of(visitor.cookie).encode() in content
+
+
+# Forms of others
+
+
+@pytest.mark.parametrize("token", [None, "", "x", "é", "of another session"])
+def test_a_form_of_another_site_is_refused(house, visit, waiting, token):
+    visitor = visit(OPERATOR)
+    token = sessions.form_token(visit(REQUESTER).cookie) if token == "of another session" else token
+    fields = {"policy": "retrain", "subject": "1"} | ({} if token is None else {"form": token})
+    before = house.call("GET", "/v1/requests").json()
+    for path in ("/ask", "/verify", "/sign-out", f"/requests/{waiting}/approve", f"/requests/{waiting}/cancel"):
+        answer = visitor.client.post(path, data=fields)
+        assert answer.status_code == 403, path
+        assert answer.headers["content-security-policy"] == POLICY
+    assert house.call("GET", "/v1/requests").json() == before
+    assert visitor.get("/").status_code == 200
+
+
+def test_a_sign_in_by_another_site_is_refused(house, visit):
+    visitor = visit()
+    for cookie in ("", "x"):
+        visitor.client.cookies.set("maxrr", cookie)
+        answer = visitor.client.post("/sign-in", data={"token": house.tokens[OPERATOR], "form": "y"})
+        assert answer.status_code == 403
+
+
+def test_what_no_form_sends_is_refused(visit):
+    operator, many = visit(OPERATOR), b"&".join(b"a%d=1" % each for each in range(50))
+    for content, kind in (
+        (b'{"subject": "1"}', "application/json"), (b"subject=1", "text/plain"), (b"\xff", pages.FORM),
+        (many, pages.FORM), (b"subject=1", ""),
+    ):  # fmt: skip
+        answer = operator.client.post("/ask", content=content, headers={"Content-Type": kind})
+        assert answer.status_code in (403, 422)
+        assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_a_form_that_is_too_large_is_refused(visit):
+    assert visit(OPERATOR).post("/ask", ids="1," * 600_000).status_code == 413
+
+
+# What somebody wrote is text
+
+
+def test_nothing_that_somebody_wrote_is_markup(house, visit):
+    house.tokens["evil"] = house.service.tokens.make("<b>evil</b>", OPERATOR)
+    house.tokens["evil requester"] = house.service.tokens.make("<i>evil</i>", REQUESTER)
+    by_subject, by_ids = (
+        visit("evil requester").post("/ask", **named) for named in ({"subject": HOSTILE}, {"ids": HOSTILE})
+    )
+    core = house.submit("evil requester", ids=house.ids("core")[:1], regulation="gdpr")["id"]
+    operator = visit("evil")
+    assert operator.post(f"/requests/{core}/refuse", reason=HOSTILE).status_code == 303
+    shown = [operator.get(answer.headers["location"]).text for answer in (by_subject, by_ids)]
+    shown += [operator.get(path).text for path in (f"/requests/{core}", "/requests?which=all", "/")]
+    shown.append(operator.post("/ask", subject=HOSTILE, ids=HOSTILE, due=HOSTILE, regulation=HOSTILE, key=HOSTILE).text)
+    shown.append(operator.post("/verify", keys=HOSTILE, kept=HOSTILE).text)
+    shown.append(operator.post("/verify", keys=KEY.public.pem.decode(), kept=HOSTILE).text)
+    shown += [operator.get("/requests", params={"which": HOSTILE}).text, operator.get(f"/requests/{HOSTILE}").text]
+    shown += [operator.get("/sign-in", params={"back": HOSTILE}).text]
+    for text in shown:
+        assert not re.search("<script|<img|<b>|<i>| onerror=[^&]*>|style=", text), text
+        assert "49 " not in text
+    assert sum("&lt;script&gt;" in text for text in shown) >= 7
+
+
+def test_characters_that_turn_the_direction_of_writing_are_written_out(house, visit):
+    asked = house.submit(subject="abc\u202edef")["id"]
+    text = visit(OPERATOR).get(f"/requests/{asked}").text
+    assert "\u202e" not in text
+    assert "abc\\u202edef" in text
+
+
+@pytest.mark.parametrize("role", [REQUESTER, OPERATOR, AUDITOR])
+def test_no_page_has_a_script_or_a_style_of_its_own(house, visit, waiting, role):
+    visitor = visit(role)
+    house.submit(ids=house.ids("free")[:1])
+    house.work()
+    house.service.current.refresh()
+    done = house.call("GET", "/v1/requests?state=done").json()["requests"][0]["id"]
+    for path in (
+        "/",
+        "/requests",
+        f"/requests/{waiting}",
+        f"/requests/{done}",
+        "/ask",
+        "/model",
+        "/verify",
+        "/sign-in",
+    ):
+        answer = visitor.get(path)
+        text = answer.text
+        assert answer.status_code == (200 if role in MAY.get(("GET", path), READ) else 403), path
+        assert not re.search(r"<script|<style|\sstyle=|\son\w+=|https?://", text), path
+        assert text.count("<form") - text.count('method="get"') == text.count('name="form"'), path
+
+
+# The work
+
+
+def test_a_request_from_its_form_to_its_delivery(house, visit):
+    requester, (id_, *_) = visit(REQUESTER), house.ids("free")
+    answer = requester.post("/ask", ids=f" {id_} \r\n", regulation="ccpa", key="k")
+    assert (
+        requester.post("/ask", ids=f"{id_}", regulation="ccpa", key="k").headers["location"]
+        == answer.headers["location"]
+    )
+    where = answer.headers["location"]
+    assert "in 45 days" in requester.get(where).text
+    assert str(id_) in requester.get(where).text
+    house.work()
+    house.service.current.refresh()
+    done = requester.get(where).text
+    assert "Done: forgotten" in done
+    assert "Exact, and the model did not depend on them." in done
+    handed = requester.get(f"{where}/receipt")
+    assert handed.json()["signatures"]
+    assert "attachment" in handed.headers["content-disposition"]
+    assert 'id="dossier"' in requester.get(f"{where}/page").text
+    assert requester.get(f"{where}/delivered").status_code == 200
+    assert requester.post(f"{where}/delivered").status_code == 303
+    after = requester.get(where).text
+    assert str(id_) not in after
+    assert "was destroyed" in after
+    assert requester.get(f"{where}/page").status_code == 410
+    assert requester.post(f"{where}/delivered").status_code == 409
+
+
+def test_a_decision_shows_each_policy_with_its_guarantee_and_seconds(house, visit, waiting):
+    operator = visit(OPERATOR)
+    text = operator.get(f"/requests/{waiting}").text
+    for said in ("exact-retrain", "approximate-refit", 'value="retrain"', 'value="keep-extractor"', "takes about"):
+        assert said in text
+    assert 'value="retrain"' not in visit(REQUESTER).get(f"/requests/{waiting}").text
+    assert operator.post(f"/requests/{waiting}/approve").status_code == 422
+    assert operator.post(f"/requests/{waiting}/approve", policy="retrain", reason="x" * 401).status_code == 422
+    assert operator.post(f"/requests/{waiting}/approve", policy="retrain", reason="by law").status_code == 303
+    assert operator.post(f"/requests/{waiting}/approve", policy="keep-extractor").status_code == 409
+    assert "approved: retrain, by law" in operator.get(f"/requests/{waiting}").text
+    house.work()
+    assert house.follow(waiting)["guarantee"] == "exact-retrain"
+
+
+def test_a_step_is_possible_in_its_states_alone(house, visit):
+    operator, (id_, *_) = visit(OPERATOR), house.ids("free")
+    asked = house.submit(ids=[id_])["id"]
+    house.service.requests.move([house.service.requests.find(asked).serial], "executing", "a worker")
+    for step in ("approve", "refuse", "retry", "cancel", "delivered"):
+        assert operator.post(f"/requests/{asked}/{step}", policy="retrain").status_code == 409, step
+        assert operator.get(f"/requests/{asked}/{step}").status_code == 409, step
+    assert operator.get(f"/requests/{asked}/other").status_code == 404
+
+
+def test_a_failed_request_says_why_and_is_tried_again(house, visit):
+    asked, operator = house.submit(ids=house.ids("free")[:1])["id"], visit(OPERATOR)
+    table = tables.requests
+    with house.service.requests.database.write() as connection:
+        connection.execute(update(table).where(table.c.id == asked).values(state="failed", code="records-missing"))
+    text = operator.get(f"/requests/{asked}").text
+    assert "Work that needs the raw records" in text
+    assert "request failed" in operator.get("/").text
+    assert operator.post(f"/requests/{asked}/retry").status_code == 303
+    assert house.follow(asked)["state"] == "planned"
+
+
+@pytest.mark.parametrize("outcome", ["nothing", "unknown"])
+def test_other_answers_are_explained(house, visit, outcome):
+    named = {"subject": 99999} if outcome == "nothing" else {"ids": [house.ids("free")[0], 12]}
+    asked = house.submit(**named)["id"]
+    house.work()
+    text = visit(REQUESTER).get(f"/requests/{asked}").text
+    assert (
+        "Nothing was here." if outcome == "nothing" else "A request for a record that the model does not hold."
+    ) in text
+    assert (visit(AUDITOR).get(f"/requests/{asked}/receipt").status_code, "Statement" in text) == (
+        409,
+        outcome == "nothing",
+    )
+
+
+def test_audits_and_replays_are_asked_for_and_told(house, visit, monkeypatch):
+    operator, id_ = visit(OPERATOR), approximate(house)
+    where = f"/requests/{id_}"
+    text = operator.get(where).text
+    assert "An audit is due" in text
+    assert "It is asked for: see below." in text
+    assert f'href="{where}/audit"' not in text  # it is queued already
+    assert operator.post(f"{where}/replay").status_code == 303
+    house.service.jobs.write(2, state="done", result="identical")
+    done(house, monkeypatch)
+    text = operator.get(where).text
+    assert "Indistinguishable" in text
+    assert str(Outcome.identical.meaning) in html.unescape(text).lower()
+    assert "An audit is due" not in text.partition("in its own words")[0]
+    assert f'href="{where}/audit"' in text
+    house.service.jobs.write(1, state="failed", result="records-missing")
+    assert "Work that needs the raw records" in operator.get(where).text
+    assert f'href="{where}/audit"' not in visit(AUDITOR).get(where).text
+
+
+@pytest.mark.parametrize("what", ["additions", "corrections"])
+def test_changes_are_shown_in_words_of_their_own(house, visit, what):
+    body = ADDED if what == "additions" else correction(house, "free")
+    asked, operator = house.call("POST", f"/v1/{what}", json=body).json()["id"], visit(OPERATOR)
+    word, ids = ("added", ["5", "6"]) if what == "additions" else ("corrected", [str(body["id"])])
+    before = operator.get(f"/requests/{asked}").text
+    assert all(f">{id_}<" in before for id_ in ids)
+    assert ">900<" not in before
+    house.work()
+    house.service.current.refresh()
+    text = operator.get(f"/requests/{asked}").text
+    assert f"Done: {word}." in text
+    assert "Page for the person" not in text
+    assert ("to add" if word == "added" else "to correct") in operator.get("/requests?which=all").text
+    for path in ("/", "/model"):
+        assert operator.get(path).status_code == 200
+
+
+def test_a_form_that_is_wrong_comes_back_with_what_was_said(house, visit):
+    operator = visit(OPERATOR)
+    for fields in (
+        {}, {"subject": "1", "ids": "2"}, {"subject": "1", "due": "soon"}, {"subject": "1", "regulation": "A LAW"},
+        {"ids": "1," * 10_001}, {"identity": "a@b.c", "type": "email"}, {"subject": "a" * 501},
+    ):  # fmt: skip
+        answer = operator.post("/ask", **fields)
+        assert (answer.status_code, "Not submitted" in answer.text) == (422, True)
+        assert all(f'value="{fields[name]}"' in answer.text for name in ("subject", "due") if name in fields)
+    assert house.call("GET", "/v1/requests").json()["requests"] == []
+
+
+def test_pages_of_the_list(house, visit, monkeypatch):
+    monkeypatch.setattr(pages, "SHOWN", 2)
+    asked, operator = [house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:5]], visit(OPERATOR)
+    for order, expected in (("newest", asked[::-1]), ("due", asked)):
+        seen, path = [], f"/requests?which=all&order={order}"
+        while path:
+            text = operator.get(path).text
+            seen += re.findall(r'href="/requests/([0-9a-f]{32})"', text)
+            more = re.search(r'href="([^"]*after=[^"]*)"', text)
+            path = more and more[1].replace("&amp;", "&")
+        assert seen == expected
+    assert operator.get(f"/requests?find=%20{asked[0]}").headers["location"] == f"/requests/{asked[0]}"
+    for wrong in ("which=x", "after=x", "after=2026-01-01.x", "after=9999-99-99.1"):
+        assert operator.get(f"/requests?{wrong}").status_code in (200, 422)
+    for which in pages.LISTS:
+        assert operator.get(f"/requests?which={which}").status_code == 200
+
+
+def test_an_auditor_verifies_the_log_and_sees_what_was_changed(house, visit):
+    for id_ in house.ids("free")[:2]:
+        house.submit(ids=[id_])
+        house.work()
+    house.submit(subject=99999)
+    house.work()
+    house.service.current.refresh()
+    auditor, pem = visit(AUDITOR), KEY.public.pem.decode()
+    log = house.service.settings.workspace / LOG
+    kept = (log / CHECKPOINT).read_text()
+
+    def held(keys=pem, kept=kept):
+        text = auditor.post("/verify", keys=keys.replace("\n", "\r\n"), kept=kept.replace("\n", "\r\n")).text
+        return dict(re.findall(r'data-check="(\w+)" data-held="(\w+)"', text))
+
+    assert held() == dict.fromkeys(("log", "answers", "forgotten", "history"), "yes")
+    assert "All of it holds" in auditor.post("/verify", keys=pem, kept="").text
+    assert auditor.post("/verify", keys="none").status_code == 422
+    other = type(KEY).generate().public.pem.decode()
+    assert held(other) == {"log": "no", "answers": "no", "forgotten": "yes", "history": "no"}
+    assert held(kept="x")["history"] == "no"
+    table = tables.requests
+    with house.service.requests.database.write() as connection:
+        (answer,) = connection.scalars(table.select().with_only_columns(table.c.answer).where(table.c.number == 2))
+        connection.execute(update(table).where(table.c.number == 1).values(answer=answer))
+    assert held()["answers"] == "no"
+    content = (log / "entries").read_bytes()
+    (log / "entries").write_bytes(bytes(32) + content[32:])
+    assert held()["log"] == "no"
+    assert str(house.service.settings.workspace) not in auditor.post("/verify", keys=pem).text
+
+
+def test_the_overview_says_what_is_to_be_done_next(house, visit, waiting):
+    operator = visit(OPERATOR)
+    assert "1 request waits for a decision." in operator.get("/").text
+    with house.service.requests.database.write() as connection:
+        connection.execute(update(tables.requests).values(due="2020-01-01"))
+    assert "1 request is late." in operator.get("/").text
+    assert "days late" in operator.get("/requests?which=late").text
+    operator.post(f"/requests/{waiting}/refuse")
+    assert "Nothing is open." in operator.get("/").text
+    assert "No worker has ever been heard of" in operator.get("/").text
+
+
+def test_the_pages_open_while_there_is_no_model(settings):
+    made = app(settings)
+    made.state.service.current.start = made.state.service.current.stop = lambda: None
+    with TestClient(made, client=("127.0.0.1", 1)) as client:
+        house = House(client, made.state.service)
+        operator = Visitor(house, OPERATOR)
+        where = operator.post("/ask", subject="1").headers["location"]
+        for path, status in {"/": 200, "/requests": 200, where: 200, "/model": 503, "/verify": 200}.items():
+            answer = operator.get(path)
+            assert answer.status_code == status, path
+            assert answer.headers["content-security-policy"] == POLICY

@@ -1,0 +1,146 @@
+"""A request from its submission to the page of the person."""
+
+import json
+
+import pytest
+
+from maxrr.evidence import Dossier
+from maxrr.unlearning.statements import HandedReceipt
+from tests.service.conftest import KEY
+
+
+def states(request):
+    return [event["state"] for event in request["events"]]
+
+
+def test_a_free_record_is_forgotten_and_the_answer_is_signed(house):
+    (id_, *_) = house.ids("free")
+    asked = house.submit(ids=[id_])
+    assert (asked["state"], asked["plan"]["guarantee"], asked["days_left"]) == ("planned", "exact-untouched", 30)
+    house.work()
+    request = house.follow(asked["id"])
+    assert states(request) == ["received", "planned", "executing", "done"]
+    assert (request["outcome"], request["guarantee"], request["receipt"]) == ("done", "exact-untouched", 1)
+    handed = HandedReceipt.from_bytes(house.call("GET", f"/v1/requests/{asked['id']}/receipt", "requester").content)
+    handed.verify([KEY.public])
+    assert handed.receipt.due == asked["due"]
+    house.service.current.refresh()
+    page = house.call("GET", f"/v1/requests/{asked['id']}/page?form=json", "requester")
+    dossier = Dossier.from_object(page.json())
+    assert all(check.held for check in dossier.check([KEY.public]))
+
+
+def test_core_records_wait_for_a_decision_that_shows_each_policy(house):
+    (id_, *_) = house.ids("core")
+    asked = house.submit(ids=[id_])
+    assert asked["state"] == "waiting"
+    policies = asked["plan"]["policies"]
+    assert {name: each["guarantee"] for name, each in policies.items()} == {
+        "retrain": "exact-retrain", "keep-extractor": "approximate-refit",
+    }  # fmt: skip
+    assert all(each["seconds"] > 0 for each in policies.values())
+    house.work()
+    assert house.follow(asked["id"])["state"] == "waiting"
+    approved = house.call("POST", f"/v1/requests/{asked['id']}/approve", json={"policy": "retrain", "reason": "by law"})
+    assert approved.status_code == 200
+    house.work()
+    request = house.follow(asked["id"])
+    assert (request["guarantee"], request["policy"]) == ("exact-retrain", "retrain")
+    assert states(request) == ["received", "planned", "waiting", "planned", "executing", "done"]
+    assert request["events"][3]["actor"] == "operator"
+    assert request["events"][3]["reason"] == "approved: retrain, by law"
+
+
+def test_nothing_here_is_an_answer_with_a_signature(house):
+    asked = house.submit(subject=99999)
+    house.work()
+    request = house.follow(asked["id"])
+    assert (request["state"], request["outcome"], request["receipt"]) == ("done", "nothing-here", None)
+    answer = house.call("GET", f"/v1/requests/{asked['id']}/receipt", "requester")
+    assert json.loads(answer.content)["signatures"]
+
+
+def test_some_unknown_ids_are_refused(house):
+    asked = house.submit(ids=[house.ids("free")[0], 12])
+    house.work()
+    request = house.follow(asked["id"])
+    assert (request["state"], request["code"]) == ("refused", "unknown-id")
+
+
+def test_a_key_gives_the_same_request_and_refuses_another_body(house):
+    first, second = house.ids("free")[:2]
+    one = house.submit(ids=[first], headers={"Idempotency-Key": "k"})
+    again = house.submit(ids=[first], headers={"Idempotency-Key": "k"})
+    assert one["id"] == again["id"]
+    other = house.call(
+        "POST", "/v1/requests", json={"ids": [second]}, role="requester", headers={"Idempotency-Key": "k"}
+    )
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+    whose = house.submit("operator", ids=[second], headers={"Idempotency-Key": "k"})
+    assert whose["id"] != one["id"]
+
+
+def test_what_names_people_is_destroyed_when_the_answer_was_delivered(house):
+    (id_, *_) = house.ids("free")
+    asked = house.submit(ids=[id_], headers={"Idempotency-Key": "k"})
+    early = house.call("POST", f"/v1/requests/{asked['id']}/delivered", "requester")
+    assert early.json()["code"] == "wrong-state"
+    house.work()
+    keys = house.service.settings.folder / "request-keys.bin"
+    assert any(keys.read_bytes())
+    assert house.call("POST", f"/v1/requests/{asked['id']}/delivered", "requester").json()["delivered"]
+    assert not any(keys.read_bytes())
+    assert house.call("GET", f"/v1/requests/{asked['id']}/page", "requester").json()["code"] == "names-destroyed"
+    assert house.call("GET", f"/v1/requests/{asked['id']}/receipt", "requester").status_code == 200
+    again = house.call("POST", "/v1/requests", "requester", json={"ids": [id_]}, headers={"Idempotency-Key": "k"})
+    assert again.json()["code"] == "key-reused"
+
+
+def test_the_database_names_nobody(house):
+    (id_, *_) = house.ids("free")
+    house.submit(ids=[id_])
+    house.submit(subject=99999)
+    house.submit(ids=["somebody-who-is-not-here"])
+    house.work()
+    content = b"".join(path.read_bytes() for path in house.service.settings.folder.glob("requests.sqlite*"))
+    assert str(id_).encode() not in content
+    assert b"99999" not in content
+    assert b"somebody" not in content
+
+
+def test_a_request_is_cancelled_before_it_is_carried_out_and_not_after(house):
+    first, second = house.ids("free")[:2]
+    one, two = house.submit(ids=[first]), house.submit(ids=[second])
+    assert house.call("POST", f"/v1/requests/{one['id']}/cancel", "requester", json={}).json()["state"] == "cancelled"
+    house.work()
+    late = house.call("POST", f"/v1/requests/{two['id']}/cancel", "requester", json={})
+    assert (late.status_code, late.json()["code"]) == (409, "wrong-state")
+    assert house.follow(one["id"])["state"] == "cancelled"
+    with house.service.settings.open(True) as workspace:
+        assert first in workspace.model.ids_of().tolist()
+        assert second not in workspace.model.ids_of().tolist()
+
+
+def test_pages_of_a_list(house):
+    asked = [house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:5]]
+    for order, expected in (("newest", asked[::-1]), ("due", asked)):
+        seen, after = [], ""
+        while after is not None:
+            page = house.call(
+                "GET", f"/v1/requests?limit=2&order={order}" + (f"&after={after}" if after else "")
+            ).json()
+            seen += [each["id"] for each in page["requests"]]
+            after = page["next"]
+        assert seen == expected
+    assert house.call("GET", "/v1/requests?state=done").json()["requests"] == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"ids": []}, {"ids": [1], "subject": 2}, {"ids": [True]}, {"ids": [1.5]}, {"ids": ["a\0"]}, {"ids": [1, "a"]},
+     {"ids": [2**70]}, {"subject": ""}, {"ids": [1], "more": 1}, {"identity": {"type": "email", "value": "a@b.c"}}],
+)  # fmt: skip
+def test_what_is_not_a_request_is_refused_by_its_form(house, body):
+    answer = house.call("POST", "/v1/requests", "requester", json=body)
+    assert answer.status_code == 422, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
