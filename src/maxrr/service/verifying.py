@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from maxrr.errors import MaxRRError, NotAKey
 from maxrr.evidence import Check, Checkpoint, Log, PublicKey, compare_logs
-from maxrr.evidence.log import LOG, History
+from maxrr.evidence.log import LOG, LogRelation
 from maxrr.plain_text import count
 from maxrr.service import tables
 from maxrr.service.database import Database
@@ -18,8 +18,8 @@ from maxrr.workspace import check_receipt_log
 
 PEM = re.compile("-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
 GONE_BACK = {
-    History.older: "the log has fewer entries now: an old copy was restored, or entries were taken out",
-    History.forked: "two histories are signed. Keep both checkpoints: together they prove it to anybody",
+    LogRelation.older: "the log has fewer entries now: an old copy was restored, or entries were taken out",
+    LogRelation.forked: "two histories are signed. Keep both checkpoints: together they prove it to anybody",
 }
 
 
