@@ -121,6 +121,14 @@ def test_a_request_is_cancelled_before_it_is_carried_out_and_not_after(house):
         assert second not in workspace.model.ids_of().tolist()
 
 
+def test_nobody_decides_about_a_request_that_a_worker_has(house):
+    made, requests = house.submit(ids=house.ids("free")[:1]), house.service.requests
+    assert requests.move([requests.find(made["id"]).serial], "executing", "worker")
+    for step, body in {"approve": {"policy": "retrain"}, "refuse": {}, "cancel": {}}.items():
+        assert house.call("POST", f"/v1/requests/{made['id']}/{step}", json=body).json()["code"] == "wrong-state"
+    assert requests.find(made["id"]).state == "executing"
+
+
 def test_pages_of_a_list(house):
     asked = [house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:5]]
     for order, expected in (("newest", asked[::-1]), ("due", asked)):

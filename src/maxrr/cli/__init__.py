@@ -31,10 +31,10 @@ __all__ = ["app"]
 
 HELP = (
     "Classifiers that forget records cheaply and exactly, and show that they did. "
-    "A model lives in a workspace, a folder that `maxrr fit` makes. Try `maxrr demo` first. MAXRR_NETWORK and "
-    "MAXRR_TRAIN name a network and a training function of your own, as package.module:function.\n\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused, 4 refuted, 5 undecided, 6 done, but something after it "
-    "failed, 130 interrupted."
+    "A model lives in a workspace, a folder that `maxrr fit` makes. MAXRR_NETWORK and "
+    "MAXRR_TRAIN name a network and a training of your own, as package.module:function.\n\n"
+    "Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 refuted, 5 undecided, 6 done with trouble after it, "
+    "130 interrupted."
 )
 
 
@@ -118,9 +118,7 @@ def print_version(wanted: bool) -> None:
 
 @app.callback(help=paragraphs(HELP))
 def common(
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error. For finding and reporting faults.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=print_version, is_eager=True)
     ] = False,

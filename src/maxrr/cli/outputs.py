@@ -20,8 +20,6 @@ MARKS = {"history-*.bin": b"maxrr history", "model.json": b'"maxrr serving"'}
 def check(file: Path, kind: str, is_one: Callable[[Path], object]) -> None:
     """Refuse, before any work, to write over anything but a file of this kind, of which `is_one` is true or fails."""
     check_apart(file)
-    if not file.parent.is_dir():
-        raise FileNotFoundError(2, "there is no such folder", str(file.parent))
     if not os.path.lexists(file):
         return
     with suppress(Exception):  # whatever is wrong with a file, it is not of the kind then

@@ -46,6 +46,7 @@ def answer(
     lines = lines_in(file)
     results = out or file.with_name(f"{file.stem}.results.csv")
     outputs.check(results, "a file of results", is_results)
+    results.parent.mkdir(parents=True, exist_ok=True)  # before the work: it cannot be undone
     with outcome.told() as ending:
         with opened(folder, moved=source) as found, ExitStack() as until_told:
             with (

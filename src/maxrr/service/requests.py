@@ -17,7 +17,19 @@ from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
 from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
-from maxrr.service.states import CANCELLED, DONE, ENDED, ERASE, EXECUTING, OPEN, PLANNED, RECEIVED, REFUSED, leads_to
+from maxrr.service.states import (
+    CANCELLED,
+    DECIDED,
+    DONE,
+    ENDED,
+    ERASE,
+    EXECUTING,
+    OPEN,
+    PLANNED,
+    RECEIVED,
+    REFUSED,
+    leads_to,
+)  # fmt: skip
 
 MOST = 500  # requests on a page of a list
 
@@ -299,7 +311,9 @@ class Requests:
         maxrr.errors.UnknownRequest
             There is none.
         """
-        query = select(*SHOWN).where(tables.requests.c.id == id_)
+        query = select(*SHOWN).where(
+            tables.requests.c.id == id_.replace("\0", "")
+        )  # which PostgreSQL takes for a fault
         with self.database.read() as connection:
             row = connection.execute(query if owner is None else query.where(tables.requests.c.owner == owner)).first()
         if row is None:
@@ -423,7 +437,9 @@ class Requests:
         values = {"ended": now()} if state in ENDED else {}
         if policy is not None:
             values["policy"] = policy
-        if not self.move([request.serial], state, actor, reason, **values):
+        with self.database.write() as connection:
+            done = moved(connection, [request.serial], state, actor, reason, DECIDED[state], **values)
+        if not done:
             found = self.find(request.id)
             raise WrongState(f"request {request.id} is {found.state}, and cannot become {state}")
         if state in (REFUSED, CANCELLED):  # there is no answer that names anybody
@@ -495,13 +511,17 @@ class Requests:
 
 
 def moved(
-    connection: Connection, serials: Sequence[int], state: str, actor: str, reason: str = "", **values: Any
+    connection: Connection, serials: Sequence[int], state: str, actor: str, reason: str = "",
+    before: Sequence[str] = (), **values: Any,
 ) -> list[int]:  # fmt: skip
-    """Move requests within a transaction: compare and set, which no two workers do to the same one."""
+    """Move requests within a transaction: compare and set, which no two workers do to the same one.
+
+    `before` are the states that they may be in, if not all that lead to the next one.
+    """
     table = tables.requests
     changed = (
         update(table)
-        .where(table.c.serial.in_(serials), table.c.state.in_(leads_to(state)))
+        .where(table.c.serial.in_(serials), table.c.state.in_(before or leads_to(state)))
         .values(state=state, **values)
         .returning(table.c.serial)
     )

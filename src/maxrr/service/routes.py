@@ -314,8 +314,10 @@ def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "htm
     service, request = call.app.state.service, found(call, id, actor)
     if request.number is None:
         raise WrongState(f"request {id} is {request.state}, and has no receipt that a page could show")
+    if request.kind != ERASE:
+        raise WrongState(f"request {id} forgets nobody, and has no page: its receipt is the answer")
     body = service.requests.body(request)
-    (subject,) = body.get("subjects") or [None] if request.kind == ERASE else [None]
+    (subject,) = body.get("subjects") or [None]
     snapshot = service.current.snapshot
     if snapshot.workspace.status().requests < request.number:
         raise WrongState(f"the receipt of request {id} is being read: try again")

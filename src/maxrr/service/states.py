@@ -16,6 +16,9 @@ FOLLOWS = {
 }
 """What a request may become next."""
 
+DECIDED = {PLANNED: (WAITING, FAILED), REFUSED: (WAITING, FAILED), CANCELLED: (RECEIVED, PLANNED, WAITING)}
+"""The states in which somebody may decide that a request becomes this: none in which a worker has it."""
+
 STATES = tuple(FOLLOWS)
 OPEN = RECEIVED, PLANNED, WAITING, EXECUTING
 ENDED = DONE, REFUSED, FAILED, CANCELLED
