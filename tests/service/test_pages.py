@@ -8,10 +8,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
+from maxrr.errors import NotAKey
 from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.service import app, pages, sessions, tables
 from maxrr.service.pages import POLICY, router
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES
+from maxrr.service.verifying import keys_in
 from maxrr.unlearning.actions import Outcome
 from tests.service.conftest import KEY, House
 from tests.service.test_changes import ADDED, correction
@@ -535,3 +537,10 @@ def test_the_pages_open_while_there_is_no_model(settings):
             answer = operator.get(path)
             assert answer.status_code == status, path
             assert answer.headers["content-security-policy"] == POLICY
+
+
+def test_a_text_of_beginnings_of_keys_is_read_at_once():
+    begun = time.process_time()
+    with pytest.raises(NotAKey):
+        keys_in("-----BEGIN PUBLIC KEY-----" * 40_000)
+    assert time.process_time() - begun < 2.0

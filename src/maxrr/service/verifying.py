@@ -16,7 +16,7 @@ from maxrr.unlearning import MaxRR
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import check_receipt_log
 
-PEM = re.compile("-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
+PEM = re.compile("-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----")  # each beginning is looked at once
 GONE_BACK = {
     LogRelation.older: "the log has fewer entries now: an old copy was restored, or entries were taken out",
     LogRelation.forked: "two histories are signed. Keep both checkpoints: together they prove it to anybody",
