@@ -111,3 +111,11 @@ def test_logs_hold_no_token_and_no_record_id(house, caplog, monkeypatch):
     told = caplog.text + answer.text
     assert "fault: RuntimeError" in told
     assert [secret for secret in (str(id_), "987654321", *house.tokens.values()) if secret in told] == []
+
+
+def test_methods_that_nobody_knows_are_counted_as_one(house):
+    for number in range(20):
+        house.call(f"MADE{chr(65 + number)}", "/health")
+    told = house.call("GET", "/metrics").text
+    assert "MADE" not in told
+    assert 'method="OTHER"' in told

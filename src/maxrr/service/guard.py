@@ -20,6 +20,7 @@ log = logging.getLogger("maxrr.access")
 SAVED = 2.0  # seconds of its rate that a caller may save up
 WRONG = 5.0  # calls a second without a valid token that an address may make
 MOST = 10_000  # callers that are remembered
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # that are counted by their names
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 10.0)  # seconds, for histograms
 SAFE = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
@@ -156,6 +157,6 @@ class Watch:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a call."""
-        self.calls[method if method.isalpha() and len(method) < 8 else "OTHER", route, status] += 1
+        self.calls[method if method in METHODS else "OTHER", route, status] += 1
         self.seconds[route] += seconds
         self.times[route, next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1
