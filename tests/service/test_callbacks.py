@@ -3,7 +3,10 @@
 import base64
 import json
 import re
+import socket
+import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -215,3 +218,23 @@ def test_nothing_that_is_told_names_a_record_or_a_person(house, receiver):
     for each in receiver.said:
         assert {*each["data"]} <= {"state", "kind", "regulation", "due", "outcome", "code", "guarantee", "receipt"}
         assert 50 not in json.loads(json.dumps(each["data"])).values()
+
+
+def test_an_answer_that_comes_byte_by_byte_is_cut_off(monkeypatch):
+    monkeypatch.setattr(callbacks, "AT_MOST", 0.5)
+    ended = threading.Event()
+
+    def drip(server):
+        caller, _ = server.accept()
+        with caller, suppress(OSError):
+            while not ended.wait(0.02):
+                caller.sendall(b"H")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=drip, args=[server], daemon=True).start()
+        host = f"http://127.0.0.1:{server.getsockname()[1]}"
+        begun = time.monotonic()
+        code = callbacks.send(host, f"{host}/x", callbacks.Message({}, b"told"))
+        ended.set()
+    assert code
+    assert time.monotonic() - begun < 5.0

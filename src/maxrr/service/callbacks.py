@@ -6,11 +6,13 @@ a delivery has it for two minutes; if nobody wrote by then what came of it, it i
 
 import http.client
 import logging
+import socket
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,7 +32,7 @@ log = logging.getLogger("maxrr.service")
 PAUSE = 0.25  # seconds between two looks
 TAKEN = 120.0  # seconds for which a delivery belongs to whoever took it
 TOGETHER = 100  # deliveries that are taken at once
-PATIENCE = 10.0  # seconds that a receiver may take to answer, at each step
+PATIENCE, AT_MOST = 10.0, 30.0  # seconds that a receiver may take to answer: at each step, and in all
 FIRST, LAST, MOST = 5.0, 21600.0, 25  # seconds before the second try, at most between two; tries, over three days
 FINAL = HostNotAllowed.code, NamesDestroyed.code
 
@@ -233,11 +235,20 @@ def send(host: str, url: str, message: Message) -> str:
     place = urlsplit(host)
     kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
     connection = kind(place.hostname or "", place.port, timeout=PATIENCE)
+    late = threading.Timer(AT_MOST, cut, [connection])
+    late.start()
     try:
         connection.request("POST", url.removeprefix(host), message.body, dict(message.headers))
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
         return type(error).__name__
     finally:
+        late.cancel()
         connection.close()
     return "" if 200 <= status < 300 else f"http-{status}"
+
+
+def cut(connection: http.client.HTTPConnection) -> None:
+    """End a call whose answer comes byte by byte: those to others wait for it."""
+    with suppress(OSError, AttributeError):  # it has ended by itself
+        connection.sock.shutdown(socket.SHUT_RDWR)
