@@ -1,6 +1,7 @@
 """The same on SQLite and on a real PostgreSQL: the tables, the steps to them, and requests of several workers."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -191,3 +192,25 @@ def test_deliveries_come_with_their_events_and_are_sent_by_one_of_many(settings,
         assert steps == ["maxrr.request.received", "maxrr.request.planned"]
     for made in apps:
         made.state.service.close()
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/requests/%00", "/v1/requests?after=2026-01-01.999999999999999999", "/v1/requests?state=%00"]
+)
+def test_what_no_column_holds_is_refused_and_is_no_fault(house, path):
+    assert house.call("GET", path).status_code in (200, 404, 422)
+
+
+def test_a_reason_that_no_column_holds_is_refused_and_nothing_is_changed(house):
+    asked = house.submit(ids=house.ids("core")[:1])["id"]
+    answer = house.call("POST", f"/v1/requests/{asked}/refuse", json={"reason": "a\0b"})
+    assert (answer.status_code, house.follow(asked)["state"]) in ((422, "waiting"), (200, "refused"))
+
+
+def test_a_request_that_no_column_holds_stops_no_other(house):
+    requests, asked = house.service.requests, Asked({"ids": house.ids("free")[:1]}, "gdpr", today())
+    with ThreadPoolExecutor(12) as pool:
+        keys = [f"{number}" * (300 if number % 3 == 0 else 1) for number in range(30)]
+        taken = [pool.submit(requests.submit, asked, "shop", None, key) for key in keys]
+    short = [each for each, key in zip(taken, keys, strict=True) if len(key) < 256]
+    assert all(each.result()[1] for each in short)

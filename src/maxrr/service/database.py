@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, TimeoutError
+from sqlalchemy.exc import DataError as Unfit
 
-from maxrr.errors import DatabaseAway
+from maxrr.errors import DatabaseAway, DataError
 from maxrr.service.tables import upgrade
 
 PATIENCE = 30  # seconds that a writer waits for others
@@ -64,11 +65,13 @@ class Database:
 
     @contextmanager
     def reached(self) -> Iterator[None]:
-        """Turn all that a database that is away, full or locked raises into one error, without what was asked."""
+        """Turn what a database that is away, full or locked raises into one error, and what fits no column into one."""
         try:
             yield
         except IntegrityError:
             raise
+        except Unfit:
+            raise DataError("a text has the character NUL or is too long, or a number is too large: say less") from None
         except (DBAPIError, TimeoutError) as error:
             kind = type(getattr(error, "orig", None) or error).__name__
             raise DatabaseAway(f"the database does not answer ({kind}): try again. Nothing was changed") from None

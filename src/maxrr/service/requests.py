@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
-from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
+from maxrr.errors import DataError, KeyReused, NamesDestroyed, UnknownRequest, WrongState
 from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
@@ -244,7 +244,7 @@ class Requests:
                 found = [work(connection) for work, _ in group]
                 self.keys.flush()
         except BaseException as error:
-            if isinstance(error, IntegrityError) and len(group) > 1:
+            if isinstance(error, IntegrityError | DataError) and len(group) > 1:
                 for each in group:
                     self._insert_all([each])
                 return
