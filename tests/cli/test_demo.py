@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.cli import app, demo
+from maxrr.cli.workspaces import sides
 from maxrr.data import Dataset
 from maxrr.report.demo import Story, demo_page
 from maxrr.report.page import is_report
@@ -204,3 +205,8 @@ def test_the_workspace_of_an_earlier_demo_makes_room(
     demo.happen(tmp_path / "ws")
     with Workspace.open(tmp_path / "ws") as workspace:
         assert (workspace.status().requests, workspace.model.model_hash_ == ran.story.requests[-1].model) == (3, False)
+
+
+def test_its_records_are_found_again_by_their_note(ran: Ran) -> None:
+    with Workspace.open(ran.folder / "ws", read_only=True) as workspace:
+        assert [len(side) for side in sides(workspace, None)] == [1420, 377]

@@ -115,3 +115,10 @@ def test_what_a_kill_left_is_finished_and_told(shell: Shell, tmp_path: Path) -> 
     assert "Warning" not in shell("key", "rotate", path).err
     (tmp_path / "link.pem").symlink_to(path)
     shell("key", "rotate", tmp_path / "link.pem", code=1)
+
+
+def test_a_first_key_on_an_empty_machine(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / "config"))
+    shell("key", "new")
+    assert default_place().parent.parent == tmp_path / "home" / "config"
+    assert default_place().exists()

@@ -152,3 +152,12 @@ def test_what_is_not_a_request_is_refused_by_its_form(house, body):
     answer = house.call("POST", "/v1/requests", "requester", json=body)
     assert answer.status_code == 422, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("stranger", ["99999", "31 and 33"])
+def test_nothing_here_is_not_said_of_a_list_with_a_record_that_is_here(house, stranger):
+    here = str(house.ids("free")[0])
+    asked = house.submit(ids=[here, stranger])
+    house.work()
+    request = house.follow(asked["id"])
+    assert (request["state"], request["outcome"], request["code"]) == ("refused", "refused", "unknown-id")

@@ -35,6 +35,8 @@ def new(file: PrivateKey = None) -> None:
     from maxrr.evidence.public_keys import default_place, public_place
 
     place = file or default_place()
+    if file is None:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     outputs.check(place, "a private key", SigningKey.load)
     made = make_key(place)
     show.facts([

@@ -179,7 +179,7 @@ def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
             raise RecordsMissing(
                 f"the records of {workspace.folder} came from {note['source']}, and nothing is there: use --source"
             )
-    return notes
+    return [{name: value for name, value in note.items() if name != "demo"} for note in notes]
 
 
 def moved_sources(workspace: Workspace, places: Sequence[str]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from maxrr.unlearning.forgetting import NamedRecords, make_group
 from maxrr.unlearning.given_records import Ids
 from maxrr.unlearning.plans import Plan
 from maxrr.unlearning.receipts import Receipt
+from maxrr.unlearning.records import of_kind
 from maxrr.unlearning.requests import Technique
 from maxrr.unlearning.state import ModelState, forgotten_people
 from maxrr.unlearning.statements import MODEL
@@ -211,9 +212,13 @@ def outcome_of(fitted: ModelState, asked: NamedRecords, answer: Receipt | Plan |
         return ALREADY_DONE if answer.requested == answer.already_forgotten else DONE
     if not isinstance(answer, NotHere):
         return REFUSED
-    named = named_in(asked)
-    if asked.subjects is None:
-        known = bool((fitted.records.rows(named) >= 0).any() or fitted.tombstones.knows(fitted.key, named).any())
-    else:
-        known = bool(len(fitted.records.of_subjects(named)) or forgotten_people(fitted, named.tolist()).any())
-    return REFUSED if known else NOTHING_HERE
+    named, records, by_id = named_in(asked), fitted.records, asked.subjects is None
+    text = records.text_ids if by_id else bool(records.text_subjects)
+    for each in (of_kind(named[at : at + 1], text=text) for at in range(len(named))):  # alone: others may be no numbers
+        if by_id:
+            known = bool((records.rows(each) >= 0).any() or fitted.tombstones.knows(fitted.key, each).any())
+        else:
+            known = bool(len(records.of_subjects(each)) or forgotten_people(fitted, each.tolist()).any())
+        if known:
+            return REFUSED
+    return NOTHING_HERE
