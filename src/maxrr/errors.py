@@ -367,6 +367,10 @@ class DatabaseAway(ServiceError):
     """A database that does not answer, is full or locked. Try again."""
 
 
+class DatabaseGone(ServiceError):
+    """The keys of requests are here, and their database is not. Restore it."""
+
+
 class DatabaseVersion(ServiceError):
     """A database that a later release has written. Start that one."""
 

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from maxrr.errors import DatabaseAway, DatabaseVersion, InUse
+from maxrr.errors import DatabaseAway, DatabaseGone, DatabaseVersion, InUse
 from maxrr.service import app, callbacks, tables
 from maxrr.service.api import Service
 from maxrr.service.database import Database
@@ -214,3 +214,14 @@ def test_a_request_that_no_column_holds_stops_no_other(house):
         taken = [pool.submit(requests.submit, asked, "shop", None, key) for key in keys]
     short = [each for each, key in zip(taken, keys, strict=True) if len(key) < 256]
     assert all(each.result()[1] for each in short)
+
+
+def test_keys_without_their_database_are_not_served(house, settings):
+    """Whoever deleted the database is told, and nobody is answered from an empty one."""
+    house.submit(ids=house.ids("free")[:1])
+    house.service.close()
+    for file in settings.folder.glob("requests.sqlite*"):
+        file.unlink()
+    for _ in range(2):
+        with pytest.raises(DatabaseGone):
+            app(settings)

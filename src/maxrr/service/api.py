@@ -37,8 +37,8 @@ class Service:
     @classmethod
     def of(cls, settings: Settings) -> "Service":
         """Open the database and the file of keys, or make them."""
-        database = Database(settings.url)
         keys = RequestKeys(settings.folder / "request-keys.bin")
+        database = Database(settings.url, may_be_new=not keys.are_some)
         return cls(settings, Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database))
 
     def workers(self) -> dict[str, tuple[str, str, float]]:
@@ -81,6 +81,7 @@ def app(settings: Settings) -> FastAPI:
 
     made = FastAPI(
         title="MaxRR", version=__version__, lifespan=running, docs_url=None, redoc_url=None, openapi_url=None,
+        redirect_slashes=False,
         description="Requests of people to a classifier that forgets, and predictions from it.",
     )  # fmt: skip
     made.state.service, made.state.guard = service, Guard(service.tokens, settings.rate)

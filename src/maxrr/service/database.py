@@ -11,8 +11,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, TimeoutError
 from sqlalchemy.exc import DataError as Unfit
 
-from maxrr.errors import DatabaseAway, DataError
-from maxrr.service.tables import upgrade
+from maxrr.errors import DatabaseAway, DatabaseGone, DataError
+from maxrr.service.tables import STEPS, upgrade
 
 PATIENCE = 30  # seconds that a writer waits for others
 SETUP = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", f"busy_timeout={PATIENCE}000")
@@ -25,9 +25,11 @@ class Database:
     ----------
     url : str
         As SQLAlchemy takes it: `sqlite:////srv/requests.sqlite`, `postgresql://user:password@host/name`.
+    may_be_new : bool
+        Whether tables may be made where there are none.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, may_be_new: bool = True) -> None:
         try:
             where = make_url(url)
         except ArgumentError:
@@ -46,7 +48,11 @@ class Database:
             event.listen(self.engine, "connect", set_up)
             event.listen(self.engine, "begin", begin)
         with self.write() as connection:
-            upgrade(connection)
+            if upgrade(connection) == len(STEPS) and not may_be_new:
+                raise DatabaseGone(
+                    "the keys of requests are here, and the database has no tables: name the right one or restore it. "
+                    "To begin anew, move request-keys.bin away: what was asked for is lost then"
+                )
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

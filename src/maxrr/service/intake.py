@@ -22,7 +22,7 @@ def subject_of(resolver: Callable[[str, str], int | str | None], identities: Seq
     found = {subject for kind, value in identities if (subject := resolver(kind, value)) is not None}
     if len(found) > 1:
         raise DataError("the identities belong to several people: send a request for each")
-    return found.pop() if found else ":".join(identities[0])
+    return found.pop() if found else f"nobody is known as {':'.join(identities[0])}"
 
 
 def take(

@@ -422,7 +422,7 @@ class Requests:
         """Note what a look at the model said about requests that were received, or came back."""
         with self.database.write() as connection:
             for serial, planned in looked_at.items():
-                values = {"policy": planned.policy, "plan": planned.plan}
+                values: dict[str, Any] = {"policy": planned.policy, "plan": planned.plan}
                 for state in planned.states:
                     moved(connection, [serial], state, actor, planned.reason, **values)
 
@@ -434,7 +434,7 @@ class Requests:
         maxrr.errors.WrongState
             The request cannot take it in the state that it is in by now.
         """
-        values = {"ended": now()} if state in ENDED else {}
+        values: dict[str, Any] = {"ended": now()} if state in ENDED else {}
         if policy is not None:
             values["policy"] = policy
         with self.database.write() as connection:

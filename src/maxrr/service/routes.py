@@ -1,6 +1,7 @@
 """The routes of the HTTP interface, each with the roles that may call it."""
 
 import json
+import time
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -384,7 +385,10 @@ def ready(call: Call, answer: Response) -> dict[str, str]:
 def status(call: Call, _: Watcher) -> dict[str, Any]:
     """Return how many requests there are by state, what is late, and what the workers do."""
     service = call.app.state.service
-    workers = {name: {"doing": doing, "code": code} for name, (doing, code, _) in service.workers().items()}
+    workers = {
+        name: {"doing": doing, "code": code, "seconds_ago": round(time.time() - seen)}
+        for name, (doing, code, seen) in service.workers().items()
+    }
     return {"requests": service.requests.counts(), "workers": workers, "snapshot": service.current.code}
 
 

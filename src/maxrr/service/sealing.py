@@ -35,6 +35,11 @@ class RequestKeys:
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
+    @property
+    def are_some(self) -> bool:
+        """Whether any key was made here."""
+        return os.fstat(self._file).st_size > 0
+
     def make(self, serial: int) -> bytes:
         """Make the key of a request. Call `flush` before the database says that the request is there."""
         key = secrets.token_bytes(SIZE)
