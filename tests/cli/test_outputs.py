@@ -83,6 +83,7 @@ READ = {
     "newer",
     "operator",
     "key",
+    "cert",
 }
 READ_BY = {"receipt show place", "audit place", "replay place"}
 FILES = (

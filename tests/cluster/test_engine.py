@@ -71,6 +71,7 @@ def test_a_worker_that_is_always_lost_is_an_error_that_names_its_item(monkeypatc
         list(Ray().map(other_work.end_itself, ["a"]))
 
 
+@pytest.mark.long
 def test_closing_ends_the_work_under_way():
     started = time.monotonic()
     with closing(Ray().map(other_work.sleep_but_first, range(4))) as results:
@@ -79,6 +80,7 @@ def test_closing_ends_the_work_under_way():
     assert list(Ray().map(other_work.scaled, range(2), 1)) == [0, 1]  # the workers are free
 
 
+@pytest.mark.long
 def test_no_shared_input_is_kept_afterwards(ray):
     def free():
         return ray.available_resources().get("object_store_memory", 0)

@@ -27,6 +27,7 @@ def test_a_ranking(digits, beside):
         assert here.worst_gap == other.worst_gap
 
 
+@pytest.mark.long
 def test_a_run_that_fails_names_its_seed_and_those_before_are_kept(digits, tmp_path):
     recipe = OwnTraining.by(work.train)
     with pytest.raises(ValueError, match="with seed 2"):

@@ -128,6 +128,7 @@ def test_nothing_to_solve():
     assert list(solver.solve("one-vs-rest", [], np.array([0, 1]), [])) == []
 
 
+@pytest.mark.long
 def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
     """However many there are: a hundred networks' features would fill the memory."""
     X, y = problem(3, 3)

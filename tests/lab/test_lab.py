@@ -39,9 +39,10 @@ def test_another_seed_gives_other_numbers(measured, tmp_path):
     assert found["cells"] != measured["sensitivity"]["cells"]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == "core-choice")) for name in ALL]
-)
+SLOW = "core-choice", "public-weights", "shards"  # to measure
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in SLOW)) for name in ALL])
 def test_what_is_measured_is_not_measured_again(lab, measured, name, monkeypatch):
     found = measured[name]
     for work in ("train", "fit_heads", "measure_ranking"):

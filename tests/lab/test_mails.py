@@ -21,6 +21,7 @@ def sides():
     return load(SAMPLE / "mails.npy", meta=SAMPLE / "mails.csv", subject="sender")
 
 
+@pytest.mark.long
 def test_senders_are_forgotten_exactly(sides, here):  # noqa: F811
     found = mails.measure(*sides)
     assert sum(found["mails"].values()) == len(sides[0])

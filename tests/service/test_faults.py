@@ -190,10 +190,10 @@ def test_names_are_destroyed_some_days_after_the_end_where_nobody_says_that_they
     assert {house.call("GET", f"/v1/requests/{id_}/plan").json()["code"] for id_ in (one, other)} == {"names-destroyed"}
 
 
-def test_processes_are_killed_on_both_databases(tmp_path):
-    runs = ["sqlite,1,8,2", "postgresql,2,12,3"]
+@pytest.mark.parametrize("run", ["sqlite,1,8,2", pytest.param("postgresql,2,12,3", marks=pytest.mark.long)])
+def test_processes_are_killed_on_both_databases(tmp_path, run):
     done = subprocess.run(
-        [sys.executable, "-m", "tests.service.faults", str(tmp_path), *runs],
+        [sys.executable, "-m", "tests.service.faults", str(tmp_path), run],
         capture_output=True,
         text=True,
         check=False,

@@ -14,22 +14,10 @@ from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, t
 from sqlalchemy.exc import IntegrityError
 
 from maxrr.errors import DataError, KeyReused, NamesDestroyed, UnknownRequest, WrongState
-from maxrr.service import tables
+from maxrr.service import states, tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
-from maxrr.service.states import (
-    CANCELLED,
-    DECIDED,
-    DONE,
-    ENDED,
-    ERASE,
-    EXECUTING,
-    OPEN,
-    PLANNED,
-    RECEIVED,
-    REFUSED,
-    leads_to,
-)  # fmt: skip
+from maxrr.service.states import CANCELLED, DONE, ENDED, ERASE, EXECUTING, OPEN, PLANNED, RECEIVED, REFUSED, leads_to
 
 MOST = 500  # requests on a page of a list
 
@@ -438,7 +426,7 @@ class Requests:
         if policy is not None:
             values["policy"] = policy
         with self.database.write() as connection:
-            done = moved(connection, [request.serial], state, actor, reason, DECIDED[state], **values)
+            done = moved(connection, [request.serial], state, actor, reason, states.DECIDED[state], **values)
         if not done:
             found = self.find(request.id)
             raise WrongState(f"request {request.id} is {found.state}, and cannot become {state}")
