@@ -295,7 +295,8 @@ def side(finding: Finding) -> str:
 
 def too_few(retrained: int) -> str:
     """Say that so few retrained models can never show anything; empty where they can."""
-    said = f"{retrained} retrained models can never show anything, {FEWEST} are the fewest that can: 32 shadow models; 64 show more"
+    said = f"{retrained} retrained models can never show anything, {FEWEST} are the fewest that can: 32 shadow models"
+    said = f"{said}; 64 show more"
     return said if retrained < FEWEST else ""
 
 
