@@ -6,17 +6,14 @@ import time
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
-
-from tests.long.test_dossier_page import CHROMIUM, FLAGS
-from tests.service.conftest import KEY, House, fitted, opening  # noqa: F401 (a fixture)
-
-pytest.importorskip("fastapi")
 import uvicorn
 from fastapi.testclient import TestClient
+from playwright.sync_api import expect, sync_playwright
 
 from maxrr.service import Settings, app
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER
+from tests.long.test_dossier_page import CHROMIUM, FLAGS
+from tests.service.conftest import KEY, House, fitted, opening  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: `make browser` installs one")
 HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"

@@ -246,7 +246,7 @@ class Drawing(MLP):
 
 @pytest.mark.parametrize(
     "network",
-    [Drawing(random.random), Drawing(np.random.rand), Drawing(lambda: torch.rand(1).item(), first=3)],
+    [Drawing(random.random), Drawing(lambda: np.random.rand()), Drawing(lambda: torch.rand(1).item(), first=3)],  # noqa: NPY002 (others use it)
     ids=["Python", "NumPy", "after some steps"],
 )
 def test_whatever_draws_gives_the_bytes_of_the_seed(network):
