@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way,
 MOST_CHANGED_WIDE = 6  # where there are many features also with more than this;
-LARGEST_SHARE = 0.1  # and if more than this of those that shape a head leave from inside, to solve it anew is as fast
+LARGEST_SHARE = 0.5  # and if more than this of those that shape a head leave from inside, to solve it anew is as fast
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
 WIDE = 256  # features from which on the steps of an update are large enough for threads
