@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from circumstances import circumstances
+from lab.public_cases import TUNED
 from lab.public_networks import SIDE, efficientnet
-from lab.public_weights import TUNED
 from maxrr.data import Dataset
 from maxrr.nets import embed, split, train
 

@@ -16,8 +16,7 @@ What a request of a random record or person costs is worked out from these and t
 person's records are taken to be drawn at random.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import partial
 from statistics import median
 from time import perf_counter
@@ -25,120 +24,33 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.linear_model import RidgeClassifier
 
-from lab import public_networks as networks
 from lab.comparison import compare
 from lab.lab import Lab
-from lab.profiles import Profile
+from lab.public_cases import (
+    KINDS,
+    PART,
+    PENALTIES,
+    PEOPLE,
+    REPEATS,
+    SMALL,
+    Case,
+    cases,
+    is_small,
+    key_of,
+    model_of,
+    recipe_of,
+    share_of,
+    work,
+)  # fmt: skip
+from lab.public_rivals import lines, measure_rivals
 from lab.results import Json, OutOfTimeError, Results
 from maxrr import LinearSVM, MaxRR
-from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
-from maxrr.core.choice import Core
-from maxrr.nets import Recipe, embed
+from maxrr.core import HashCore
+from maxrr.nets import embed
 from maxrr.unlearning import Receipt, replay
 
-PART = "public-weights"
-PUBLIC, SCRATCH = "public weights", "from scratch"
-HASH, MIDDLE, FREQUENCY = "hash", "middle", "frequency"
-KINDS = ("core", "influential", "free")
-PENALTIES = (0.0003, 0.001, 0.003, 0.01, 0.03)  # for features of length 25 or so
-SMALL = (1.0, 10.0)  # for those of the network that stands in
-TENTH = 0.1
-SHARES = (0.0, 0.025, 0.05, 0.2, 0.5, 1.0)  # of the core, beside a tenth
-SEEDS = 5
-SHARDS = 4
 PARTS = 5  # of the records that C is chosen on, each of which is set aside once
-RANKED = 5  # runs of a ranking, each on all records
-ASKED = (0.025, 0.05, TENTH, 0.4)  # shares of cores of which a record is asked for
-PEOPLE = (1, 5, 20)  # records of one person
-REPEATS = 5  # requests of one kind, of which the median counts
-HEADS = 3.0  # fitting the heads takes about as long as so many times to embed
-RIDGE = 1e-3  # of the mean square of a feature times the records
-TUNED = Recipe(
-    epochs=40,
-    batch_size=128,
-    lr=2e-3,
-    body_lr=5e-4,
-    optimiser="adamw",
-    weight_decay=0.01,
-    schedule="cosine",
-    warm_up=0.25,
-    label_smoothing=0.1,
-    augment=("flip", "shift:4"),
-)
-EPOCHS = {0.025: 40, 0.05: 40, 0.1: 40, 0.2: 20, 0.5: 11, 1.0: 7}  # larger cores need fewer of them
-SCRATCHED = Recipe(
-    epochs=40,
-    batch_size=512,
-    lr=0.3,
-    optimiser="sgd",
-    weight_decay=5e-4,
-    schedule="cosine",
-    warm_up=0.2,
-    label_smoothing=0.1,
-    augment=("flip", "shift:4"),
-)
-
-
-@dataclass(frozen=True)
-class Case:
-    """What is compared: where training starts, which records are core, in how many shards, and the seed."""
-
-    start: str
-    share: float
-    seed: int
-    shards: int = 1
-    core: str = HASH
-
-    @property
-    def row(self) -> str:
-        """
-        >>> Case(PUBLIC, 0.1, 2, shards=4).row, Case(SCRATCH, 0.025, 0).row
-        ('public weights, core 10 %, 4 shards', 'from scratch, core 2.5 %')
-        """
-        kind = f"core {100 * self.share:g} %" if self.core == HASH else f"{self.core} core {100 * self.share:g} %"
-        return ", ".join([self.start, kind, *([f"{self.shards} shards"] if self.shards > 1 else [])])
-
-    @property
-    def name(self) -> str:
-        return f"{self.row}, seed {self.seed}"
-
-    @property
-    def timed(self) -> bool:
-        """Whether requests are made, and timed: at the first seed of a hash core."""
-        return self.seed == 0 and self.core == HASH
-
-    @property
-    def asked(self) -> bool:
-        """Whether a core record is asked for; elsewhere that takes as long as training, embedding and heads did."""
-        return self.timed and self.start == PUBLIC and self.share in ASKED
-
-    @property
-    def replayed(self) -> bool:
-        """Whether that request is replayed, which trains once more."""
-        return self.asked and self.share == TENTH and self.shards == 1
-
-
-def cases(profile: Profile) -> list[Case]:
-    """What is measured, the most important first."""
-    usual = share_of(profile)
-    small, ends = [Case(PUBLIC, usual, seed) for seed in range(SEEDS)], [Case(PUBLIC, share, 0) for share in (0.0, 1.0)]
-    shards = [Case(PUBLIC, usual, seed, SHARDS) for seed in range(SEEDS)]
-    if profile.data == "digits":  # a look at whether everything works
-        return [*small[:2], *ends, Case(PUBLIC, usual, 0, shards=2), Case(SCRATCH, usual, 0)]
-    if profile.data != "cifar-10":  # the far case
-        return [small[0], *ends, shards[0], *small[1:3]]
-    scratch = [Case(SCRATCH, share, seed) for seed in range(SEEDS) for share in (1.0, 0.5, TENTH)]
-    others = [Case(PUBLIC, share, seed) for seed in range(SEEDS) for share in SHARES]
-    ranked = [Case(PUBLIC, TENTH, 0, core=core) for core in (MIDDLE, FREQUENCY)]
-    first, later = [[case for case in (*others, *scratch) if (case.seed == 0) is now] for now in (True, False)]
-    return [*small, *first, shards[0], *later, *shards[1:], *ranked]
-
-
-def share_of(profile: Profile) -> float:
-    """The share of the small core: a tenth, and more of a few digits."""
-    return 0.4 if profile.data == "digits" else TENTH
 
 
 def measure(lab: Lab) -> Json:
@@ -147,6 +59,7 @@ def measure(lab: Lab) -> Json:
     try:
         for case in cases(lab.profile):
             measure_case(lab, results, case)
+        measure_rivals(lab, results)
     except OutOfTimeError:
         summarise(lab, results)
         raise
@@ -159,75 +72,6 @@ def measure_case(lab: Lab, results: Results, case: Case) -> Json:
     others = [other for other in cases(lab.profile) if other.name in found["pieces"]]
     pace = max((found["made"][other.name]["seconds"] / work(lab, other) for other in others), default=0.0)
     return results.piece(case.name, partial(try_case, lab, case, penalty), pace * work(lab, case))
-
-
-def work(lab: Lab, case: Case) -> float:
-    """About how many images go through the network: forwards and back count as three, requests as what they train."""
-    trained = 3.0 * case.share * len(lab.training) * recipe_of(lab, case).epochs
-    again = (case.asked + case.replayed) / case.shards
-    ranking = RANKED * 3.0 * len(lab.training) * EPOCHS[1.0] if case.core != HASH else 0.0
-    return (1.0 + again) * (trained + HEADS * len(lab.training)) + ranking
-
-
-# Models
-
-
-def is_small(lab: Lab) -> bool:
-    """Whether small networks stand in for the large ones: on small images, for a look at whether everything works."""
-    return max(lab.training.shape) < 28
-
-
-def recipe_of(lab: Lab, case: Case) -> Recipe:
-    """How a case is trained."""
-    if is_small(lab):
-        return replace(lab.profile.recipe, optimiser="adamw", schedule="cosine", warm_up=0.25)
-    precision = "bfloat16" if lab.device.type == "cuda" else "float32"
-    if case.start == SCRATCH:
-        return replace(SCRATCHED, epochs=round(SCRATCHED.epochs / case.share), precision=precision)
-    epochs = EPOCHS[case.share] if case.share else 1
-    return replace(TUNED, epochs=epochs, precision=precision)
-
-
-def network_of(lab: Lab, case: Case) -> tuple[Callable[..., Any], str]:
-    """The function that makes the network of a case, and where training starts."""
-    if is_small(lab):
-        if case.start == SCRATCH:
-            return networks.small, "seed"
-        return (networks.stand_in if case.share else networks.stand_in_frozen), networks.STAND_IN
-    if case.start == SCRATCH:
-        return networks.ResNet9, "seed"
-    made = networks.efficientnet if case.shards == 1 else networks.efficientnet_narrow
-    return (made if case.share else networks.efficientnet_frozen), networks.ORIGIN
-
-
-def key_of(lab: Lab, case: Case) -> str:
-    """The key of the hash core of a case: each seed has its own, so that seeds have other cores, too."""
-    return f"{PART} {lab.seed} {case.seed}"
-
-
-def core_of(lab: Lab, case: Case) -> Core:
-    """The core of a case."""
-    ranked = {MIDDLE: MiddleCore, FREQUENCY: FrequencyCore}
-    if case.core in ranked:
-        return ranked[case.core](round(case.share * len(lab.training)), runs=RANKED)
-    if case.share in (0.0, 1.0):
-        return FullCore() if case.share else Frozen()
-    return HashCore(case.share, key=key_of(lab, case), shards=case.shards)
-
-
-def model_of(lab: Lab, case: Case, penalty: float) -> MaxRR:
-    """The model of a case, not fitted yet."""
-    network, start = network_of(lab, case)
-    return MaxRR(
-        network,
-        core_of(lab, case),
-        start=start,
-        C=penalty,
-        seed=lab.seed + case.seed,
-        device=str(lab.device),
-        train=recipe_of(lab, case) if case.share else None,
-        verbose=False,
-    )
 
 
 # The penalty
@@ -280,8 +124,6 @@ def try_case(lab: Lab, case: Case, penalty: float) -> Json:
         "seconds": seconds,
         "recipe": recipe_of(lab, case).facts if case.share else None,
     }
-    if not case.share:
-        found["ridge"] = ridge_accuracy(lab, model)
     if case.timed:
         found["requests"] = time_requests(lab, case, model)
     return found
@@ -296,14 +138,6 @@ def parts_of_fit(model: MaxRR) -> dict[str, float]:
         "embed": durations.embed * records,
         "heads": durations.head * len(model.heads_.certificate_),
     }
-
-
-def ridge_accuracy(lab: Lab, model: MaxRR) -> float:
-    """What a ridge classifier on the same features gives, which forgets by one matrix update."""
-    features, others = (embed(model.extractor_, side, device=lab.device) for side in (lab.training, lab.test))
-    strength = RIDGE * len(features) * float(np.mean(features**2))
-    head = RidgeClassifier(alpha=strength).fit(features, lab.training.labels)
-    return float(head.score(others, lab.test.labels))
 
 
 def time_requests(lab: Lab, case: Case, model: MaxRR) -> Json:
@@ -349,7 +183,7 @@ def summarise(lab: Lab, results: Results) -> Json:
         if case.name in pieces:
             rows.setdefault(case.row, []).append(case)
     found = {row: [pieces[case.name] for case in mine] for row, mine in rows.items()}
-    lines = [line(mine[0], found[row], len(lab.training)) for row, mine in rows.items()]
+    points = [line(mine[0], found[row], len(lab.training)) for row, mine in rows.items()]
     return results.finish(
         {
             "part": PART,
@@ -357,7 +191,7 @@ def summarise(lab: Lab, results: Results) -> Json:
             "runs": max(map(len, rows.values()), default=0),
             "records": len(lab.training),
             "cells": {row: cells(each) for row, each in found.items()},
-            "work": lines,
+            "work": [*points, *lines(pieces)],
         }
     )
 

@@ -14,6 +14,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "public weights": {"color": BLUE, "marker": "o", "linestyle": "-"},
     "from scratch": {"color": INK, "marker": "o", "linestyle": (0, (4, 2)), "markerfacecolor": "white"},
     "several shards": {"color": ORANGE, "marker": "s", "linestyle": "none"},
+    "SISA": {"color": INK, "marker": "D", "linestyle": "none"},
+    "ridge head": {"color": QUIET, "marker": "D", "linestyle": "none"},
 }
 BY_PERSON: dict[str, Any] = {"color": QUIET, "marker": "o", "linestyle": (0, (1, 1.5)), "markerfacecolor": "white"}
 

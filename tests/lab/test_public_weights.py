@@ -9,7 +9,7 @@ import torch
 from lab import public_networks
 from lab.figures.public_weights import lines_of
 from lab.profiles import PUBLIC as PROFILE
-from lab.public_weights import (
+from lab.public_cases import (
     ASKED,
     EPOCHS,
     KINDS,
@@ -20,13 +20,12 @@ from lab.public_weights import (
     TENTH,
     Case,
     cases,
-    choose_penalty,
-    expected,
     key_of,
-    measure,
     recipe_of,
     work,
-)
+)  # fmt: skip
+from lab.public_rivals import RIDGE_HEAD, SISA, one_hot, without
+from lab.public_weights import choose_penalty, expected, measure
 from lab.results import Clock, OutOfTimeError
 from maxrr.core import HashCore
 from tests.lab.problems import RECORDS, tiny_lab
@@ -85,7 +84,8 @@ def test_without_a_core_only_heads_move():
 def test_a_small_lab_measures_every_kind_of_case(measured, lab):
     content = measured["public-weights"]
     assert content["runs"] == 2
-    pieces = {name: piece for name, piece in content["pieces"].items() if not name.startswith("C, ")}
+    others = ("C, public weights", "C, from scratch", RIDGE_HEAD, SISA)
+    pieces = {name: piece for name, piece in content["pieces"].items() if name not in others}
     assert list(pieces) == [case.name for case in cases(lab.profile)]
     for case in cases(lab.profile):
         piece = pieces[case.name]
@@ -95,7 +95,10 @@ def test_a_small_lab_measures_every_kind_of_case(measured, lab):
         if case.asked:
             assert (case.share in ASKED, piece["requests"]["core"]["guarantee"]) == (True, "exact-retrain")
             assert "sha256" in piece["requests"]["core"]["conditions"][0]
-    assert 0.0 < pieces["public weights, core 0 %, seed 0"]["ridge"] <= 1.0
+    sisa, ridge = content["pieces"][SISA], content["pieces"][RIDGE_HEAD]
+    assert 0.0 < ridge["accuracy"] <= 1.0
+    assert sisa["accuracy"] >= max(sisa["of one part"]) - 0.2
+    assert len(sisa["seconds"]) == sisa["parts"] == 2
     points = {point["row"]: point for point in content["work"]}
     assert all(set(point["expected"]) == set(map(str, PEOPLE)) for point in points.values())
     assert [point["share"] for point in lines_of(content["work"])["public weights"]] == [0.0, 0.4, 1.0]
@@ -137,3 +140,13 @@ def test_networks_have_the_features_that_are_told():
     assert torch.equal(halved, torch.nn.functional.max_pool2d(images, 2))
     once, again = (public_networks.stand_in((1, 8, 8), 3).state_dict() for _ in range(2))
     assert all(torch.equal(once[name], again[name]) for name in once)
+
+
+def test_a_record_taken_off_a_ridge_head_leaves_the_head_of_the_others():
+    numbers = np.random.default_rng(0)
+    X, labels = torch.from_numpy(numbers.normal(size=(60, 7))), numbers.integers(0, 3, 60)
+    Y, ridge, kept = one_hot(labels, 3), 0.5 * torch.eye(7, dtype=torch.float64), np.arange(4, 60)
+    fitted = torch.linalg.inv(X.T @ X + ridge), X.T @ Y
+    weights, _, _ = without(*fitted, X[:4], Y[:4])
+    anew = torch.linalg.solve(X[kept].T @ X[kept] + ridge, X[kept].T @ Y[kept])
+    assert torch.allclose(weights, anew, rtol=1e-12, atol=1e-12)
