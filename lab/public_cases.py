@@ -8,13 +8,12 @@ from lab import public_networks as networks
 from lab.lab import Lab
 from lab.profiles import Profile
 from maxrr import MaxRR
-from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
+from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.core.choice import Core
 from maxrr.nets import Recipe
 
 PART = "public-weights"
 PUBLIC, SCRATCH = "public weights", "from scratch"
-HASH, MIDDLE, FREQUENCY = "hash", "middle", "frequency"
 KINDS = ("core", "influential", "free")
 PENALTIES = (0.0003, 0.001, 0.003, 0.01, 0.03)  # for features of length 25 or so
 SMALL = (1.0, 10.0)  # for those of the network that stands in
@@ -22,7 +21,6 @@ TENTH = 0.1
 SHARES = (0.0, 0.025, 0.05, 0.2, 0.5, 1.0)  # of the core, beside a tenth
 SEEDS = 5
 SHARDS = 4
-RANKED = 5  # runs of a ranking, each on all records
 ASKED = (0.025, 0.05, TENTH, 0.4)  # shares of cores of which a record is asked for
 PEOPLE = (1, 5, 20)  # records of one person
 REPEATS = 5  # requests of one kind, of which the median counts
@@ -55,13 +53,12 @@ SCRATCHED = Recipe(
 
 @dataclass(frozen=True)
 class Case:
-    """What is compared: where training starts, which records are core, in how many shards, and the seed."""
+    """What is compared: where training starts, the share of the core, in how many shards, and the seed."""
 
     start: str
     share: float
     seed: int
     shards: int = 1
-    core: str = HASH
 
     @property
     def row(self) -> str:
@@ -69,7 +66,7 @@ class Case:
         >>> Case(PUBLIC, 0.1, 2, shards=4).row, Case(SCRATCH, 0.025, 0).row
         ('public weights, core 10 %, 4 shards', 'from scratch, core 2.5 %')
         """
-        kind = f"core {100 * self.share:g} %" if self.core == HASH else f"{self.core} core {100 * self.share:g} %"
+        kind = f"core {100 * self.share:g} %"
         return ", ".join([self.start, kind, *([f"{self.shards} shards"] if self.shards > 1 else [])])
 
     @property
@@ -78,8 +75,8 @@ class Case:
 
     @property
     def timed(self) -> bool:
-        """Whether requests are made, and timed: at the first seed of a hash core."""
-        return self.seed == 0 and self.core == HASH
+        """Whether requests are made, and timed: at the first seed."""
+        return self.seed == 0
 
     @property
     def asked(self) -> bool:
@@ -102,10 +99,9 @@ def cases(profile: Profile) -> list[Case]:
     if profile.data != "cifar-10":  # the far case
         return [small[0], *ends, shards[0], *small[1:3]]
     scratch = [Case(SCRATCH, share, seed) for seed in range(SEEDS) for share in (1.0, 0.5, TENTH)]
-    others = [Case(PUBLIC, share, seed) for seed in range(SEEDS) for share in SHARES if share or not seed]  # no training
-    ranked = [Case(PUBLIC, TENTH, 0, core=core) for core in (MIDDLE, FREQUENCY)]
+    others = [Case(PUBLIC, share, seed) for seed in range(SEEDS) for share in SHARES if share or not seed]
     first, later = [[case for case in (*others, *scratch) if (case.seed == 0) is now] for now in (True, False)]
-    return [*small, *first, shards[0], *later, *shards[1:], *ranked]
+    return [*small, *first, shards[0], *later, *shards[1:]]
 
 
 def share_of(profile: Profile) -> float:
@@ -117,8 +113,7 @@ def work(lab: Lab, case: Case) -> float:
     """About how many images go through the network: forwards and back count as three, requests as what they train."""
     trained = 3.0 * case.share * len(lab.training) * recipe_of(lab, case).epochs
     again = (case.asked + case.replayed) / case.shards
-    ranking = RANKED * 3.0 * len(lab.training) * EPOCHS[1.0] if case.core != HASH else 0.0
-    return (1.0 + again) * (trained + HEADS * len(lab.training)) + ranking
+    return (1.0 + again) * (trained + HEADS * len(lab.training))
 
 
 # Models
@@ -159,9 +154,6 @@ def key_of(lab: Lab, case: Case) -> str:
 
 def core_of(lab: Lab, case: Case) -> Core:
     """The core of a case."""
-    ranked = {MIDDLE: MiddleCore, FREQUENCY: FrequencyCore}
-    if case.core in ranked:
-        return ranked[case.core](round(case.share * len(lab.training)), runs=RANKED)
     if case.share in (0.0, 1.0):
         return FullCore() if case.share else Frozen()
     return HashCore(case.share, key=key_of(lab, case), shards=case.shards)

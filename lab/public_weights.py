@@ -32,6 +32,7 @@ from lab.public_cases import (
     PART,
     PENALTIES,
     PEOPLE,
+    PUBLIC,
     REPEATS,
     SMALL,
     Case,
@@ -43,7 +44,7 @@ from lab.public_cases import (
     share_of,
     work,
 )  # fmt: skip
-from lab.public_rivals import lines, measure_rivals
+from lab.public_others import lines, measure_others
 from lab.results import Json, OutOfTimeError, Results
 from maxrr import LinearSVM, MaxRR
 from maxrr.core import HashCore
@@ -59,7 +60,7 @@ def measure(lab: Lab) -> Json:
     try:
         for case in cases(lab.profile):
             measure_case(lab, results, case)
-        measure_rivals(lab, results)
+        measure_others(lab, results, measure_penalty(lab, results, PUBLIC))
     except OutOfTimeError:
         summarise(lab, results)
         raise
@@ -215,7 +216,6 @@ def line(case: Case, found: Sequence[Json], records: int) -> Json:
         "start": case.start,
         "share": case.share,
         "shards": case.shards,
-        "core": case.core,
         "accuracy": accuracy.mean,
         "stderr": accuracy.stderr,
     }

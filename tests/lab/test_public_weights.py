@@ -24,7 +24,7 @@ from lab.public_cases import (
     recipe_of,
     work,
 )  # fmt: skip
-from lab.public_rivals import RIDGE_HEAD, SISA, one_hot, without
+from lab.public_others import RANKED, RIDGE_HEAD, SISA, one_hot, without
 from lab.public_weights import choose_penalty, expected, measure
 from lab.results import Clock, OutOfTimeError
 from maxrr.core import HashCore
@@ -84,7 +84,7 @@ def test_without_a_core_only_heads_move():
 def test_a_small_lab_measures_every_kind_of_case(measured, lab):
     content = measured["public-weights"]
     assert content["runs"] == 2
-    others = ("C, public weights", "C, from scratch", RIDGE_HEAD, SISA)
+    others = ("C, public weights", "C, from scratch", RIDGE_HEAD, SISA, RANKED)
     pieces = {name: piece for name, piece in content["pieces"].items() if name not in others}
     assert list(pieces) == [case.name for case in cases(lab.profile)]
     for case in cases(lab.profile):
@@ -99,6 +99,9 @@ def test_a_small_lab_measures_every_kind_of_case(measured, lab):
     assert 0.0 < ridge["accuracy"] <= 1.0
     assert sisa["accuracy"] >= max(sisa["of one part"]) - 0.2
     assert len(sisa["seconds"]) == sisa["parts"] == 2
+    ranked = content["pieces"][RANKED]
+    assert all(sum(ranked[name][kind] for kind in KINDS) == RECORDS for name in ("most often", "middle"))
+    assert ranked["most often"]["free"] >= ranked["middle"]["free"]
     points = {point["row"]: point for point in content["work"]}
     assert all(set(point["expected"]) == set(map(str, PEOPLE)) for point in points.values())
     assert [point["share"] for point in lines_of(content["work"])["public weights"]] == [0.0, 0.4, 1.0]

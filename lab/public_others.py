@@ -1,11 +1,13 @@
-"""What others do from the same public weights: SISA, and a ridge head on features as they were published.
+"""Other ways from the same public weights: SISA, a ridge head, and cores that are chosen by a ranking.
 
 SISA divides all records into parts, fine-tunes a network on each, and lets these vote by their mean probabilities; a
 request trains the parts again that its records are in. Slices within a part are left out: they save at most half of
 that and cost a copy of the weights for each. A ridge head is solved from a matrix of d × d sums, from which a record is
-taken off exactly up to rounding; the network below never saw a record.
+taken off exactly up to rounding; the network below never saw a record. For the paper's core and the middle one
+networks are fine-tuned on all records to rank them, and then one on the core, as large as that of a tenth.
 """
 
+import shutil
 from functools import partial
 from statistics import median
 from time import perf_counter
@@ -17,30 +19,36 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lab.lab import Lab
-from lab.public_cases import PEOPLE, PUBLIC, REPEATS, Case, key_of, network_of, recipe_of
+from lab.public_cases import PEOPLE, PUBLIC, REPEATS, Case, key_of, network_of, recipe_of, share_of
 from lab.results import Json, Results
 from lab.votes import by_mean
+from maxrr import LinearSVM
+from maxrr.core import rank
+from maxrr.core.ranking import ranking_seeds
 from maxrr.core.shards import Sharding
-from maxrr.nets import embed, train
+from maxrr.nets import embed, split, train
 from maxrr.nets.naming import suited
 from maxrr.nets.public_weights import GivenStart, hash_of_weights, made_with
 from maxrr.nets.seeding import Network
 
-SISA, RIDGE_HEAD = "SISA", "ridge head"
+SISA, RIDGE_HEAD, RANKED = "SISA", "ridge head", "ranked cores"
 PARTS = {"digits": 2}  # of SISA's records; five elsewhere
+RUNS = 3  # of the ranking, each on all records
+VOTES = "votes"  # a folder for those of finished runs
 RIDGE = 1e-3  # of the mean square of a feature times the records
 
 
-def measure_rivals(lab: Lab, results: Results) -> None:
-    """Measure both, unless the file has them."""
+def measure_others(lab: Lab, results: Results, penalty: float) -> None:
+    """Measure all three, unless the file has them."""
     results.piece(RIDGE_HEAD, partial(try_ridge, lab), 0.0)
     results.piece(SISA, partial(try_sisa, lab, PARTS.get(lab.profile.data, 5)))
+    results.piece(RANKED, partial(try_ranked, lab, penalty))
 
 
 def lines(pieces: Json) -> list[Json]:
     """Their points of the figure, of those that were measured."""
     return [
-        {"row": row_of(name, found), "start": name, "share": found["share"], "shards": 1, "core": name, "stderr": None,
+        {"row": row_of(name, found), "start": name, "share": found["share"], "shards": 1, "stderr": None,
          "accuracy": found["accuracy"], "expected": found["expected"], "expected by person": found["by person"]}
         for name in (SISA, RIDGE_HEAD) if (found := pieces.get(name)) is not None
     ]  # fmt: skip
@@ -54,9 +62,7 @@ def row_of(name: str, found: Json) -> str:
 def try_sisa(lab: Lab, parts: int) -> Json:
     """Train a network on each part, and let them vote."""
     case = Case(PUBLIC, 1.0 / parts, 0)
-    made = network_for(lab, case)
-    weights = hash_of_weights(made_with(made, 0))
-    network, recipe = GivenStart(made, weights, len(lab.training.class_names)), recipe_of(lab, case)
+    network, recipe = start_of(lab, case), recipe_of(lab, case)
     part_of = Sharding(parts, key_of(lab, case).encode(), by="record").of(lab.training.ids)
     scores, seconds = [], []
     for part in range(parts):
@@ -91,6 +97,43 @@ def try_ridge(lab: Lab) -> Json:
         seconds[str(count)] = median(taken[1:])  # libraries are loaded in the first
     accuracy = float(np.mean(predicted == lab.test.labels))
     return {"share": 0.0, "accuracy": accuracy, "expected": seconds, "by person": seconds}
+
+
+def try_ranked(lab: Lab, penalty: float) -> Json:
+    """Rank all records, and train on those that are influential most often, and half of the time."""
+    whole, small = Case(PUBLIC, 1.0, 0), Case(PUBLIC, share_of(lab.profile), 0)
+    count, seeds, folder = round(small.share * len(lab.training)), ranking_seeds(lab.seed, RUNS), lab.out / VOTES
+    ranking = rank(
+        start_of(lab, whole), lab.training, seeds, C=penalty, recipe=recipe_of(lab, whole), device=lab.device,
+        folder=folder, progress=lab.progress,
+    )  # fmt: skip
+    cores = {"most often": ranking.top(count), "middle": ranking.nearest(0.5, count)}
+    found = {name: try_core(lab, small, ids, penalty) for name, ids in cores.items()}
+    shutil.rmtree(folder)
+    return {"runs": RUNS, "ever": ranking.ever, "always": ranking.always, **found}
+
+
+def try_core(lab: Lab, case: Case, ids: NDArray[Any], penalty: float) -> Json:
+    """Train on a core, fit heads on all records, and count the records of each kind."""
+    core = lab.training.select(ids).in_order()
+    seed, recipe = lab.seed + case.seed, recipe_of(lab, case)
+    trained = train(start_of(lab, case), core, seed, recipe=recipe, device=lab.device, progress=lab.progress)
+    extractor = split(trained.network)[0]
+    features, others = (embed(extractor, side, device=lab.device) for side in (lab.training, lab.test))
+    heads = LinearSVM(C=penalty).fit(torch.from_numpy(features).to(lab.device), lab.training.labels)
+    right = np.mean(heads.predict(others) == lab.test.labels)
+    rows = np.arange(len(lab.training))
+    is_core, shapes = np.isin(lab.training.ids, ids), np.isin(rows, heads.support_)
+    return {
+        "accuracy": float(right), "core": int(is_core.sum()), "influential": int(np.sum(shapes & ~is_core)),
+        "free": int(np.sum(~shapes & ~is_core)),
+    }  # fmt: skip
+
+
+def start_of(lab: Lab, case: Case) -> GivenStart:
+    """The network of a case with its given weights, and one output for each class."""
+    network = network_for(lab, case)
+    return GivenStart(network, hash_of_weights(made_with(network, 0)), len(lab.training.class_names))
 
 
 def network_for(lab: Lab, case: Case) -> Network:
