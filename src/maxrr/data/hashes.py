@@ -66,6 +66,10 @@ def value_hashes(inputs: NDArray[Any]) -> NDArray[np.uint8]:
     found = []
     for _, block in blocks(inputs):
         given = np.ascontiguousarray(block).reshape(len(block), -1)
+        if given.dtype == np.uint8:  # what comes of the comparison below, in a tenth of the time
+            dark = given.max(axis=1, initial=0, keepdims=True) <= 1
+            found += [hashlib.sha256(b"pixels" + row.tobytes()).digest() for row in np.where(dark, given * 255, given)]
+            continue
         with np.errstate(over="ignore"):
             numbers = given.astype("<f4") + np.float32(0.0)  # one zero
         rows = numbers.astype(np.float64)

@@ -71,17 +71,22 @@ class HeldRecords:
         object.__setattr__(self, "indexes", Indexes(self.alive))
 
     @classmethod
-    def of(cls, dataset: Dataset, *, copy: bool = True) -> "HeldRecords":
+    def of(cls, dataset: Dataset, *, copy: bool = True, before: "HeldRecords | None" = None) -> "HeldRecords":
         """Copy a dataset, so that nobody else can change the records, and they can be erased.
 
-        Without a copy of the inputs, those of the dataset must be nobody else's.
+        Without a copy of the inputs, those of the dataset must be nobody else's. Hashes are those of the records
+        `before`, where they are the same ones.
         """
+        if before is None:
+            hashes, contents = np.array(dataset.record_hashes()), content_hashes(dataset)
+        else:
+            rows = before.rows(dataset.ids)
+            hashes, contents = before.hashes[rows], before.contents[rows]
         return cls(
             np.array(dataset.inputs) if copy else dataset.inputs, dataset.inputs.dtype, dataset.shape,
             np.array(dataset.labels), np.array(dataset.ids),
             None if dataset.subjects is None else np.array(dataset.subjects), dataset.class_names,
-            np.array(dataset.record_hashes()), content_hashes(dataset),
-            np.ones(len(dataset), dtype=bool), dataset.columns,
+            hashes, contents, np.ones(len(dataset), dtype=bool), dataset.columns,
             None if dataset.weights is None else np.array(dataset.weights),
         )  # fmt: skip
 

@@ -189,4 +189,5 @@ def with_heads(
     fresh = retained.ids[:0] if request.added is None else request.added.ids
     features = features_then(now, then, trained, retained, fresh, progress)
     heads = then.blueprint.fit_heads(features, retained)
-    return replace(then, records=HeldRecords.of(retained, copy=False), heads=heads, layouts=then.layouts + 1)
+    records = HeldRecords.of(retained, copy=False, before=then.records)
+    return replace(then, records=records, heads=heads, layouts=then.layouts + 1)
