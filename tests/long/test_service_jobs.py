@@ -22,9 +22,9 @@ def test_an_approximate_answer_is_audited_and_an_exact_one_replayed(house):
     test = Dataset(unseen.inputs, unseen.labels, unseen.class_names, np.arange(60) + 5, unseen.subjects)
     told = replace(house.service.settings, sides=lambda workspace: (table(), test), shadows=8)
     jobs = Jobs(told, house.service.requests.database)
-    with told.open(False) as workspace, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # eight shadow models show little
-        while jobs.turn(workspace):
+        while jobs.turn("one"):
             pass
     (audited,) = house.call("GET", f"/v1/requests/{approximate['id']}/jobs").json()
     (replayed,) = house.call("GET", f"/v1/requests/{exact['id']}/jobs").json()

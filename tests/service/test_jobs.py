@@ -32,9 +32,8 @@ def done(house, monkeypatch):
     monkeypatch.setattr("maxrr.audit.audit", audit)
     settings = replace(house.service.settings, sides=lambda workspace: (table(), table(8, seed=3)), shadows=8)
     jobs = Jobs(settings, house.service.requests.database)
-    with settings.open(False) as workspace:
-        while jobs.turn(workspace):
-            pass
+    while jobs.turn("one"):
+        pass
     return seen
 
 
@@ -48,8 +47,7 @@ def test_an_audit_is_due_after_an_approximate_answer(house, monkeypatch):
 
 def test_a_job_that_fails_says_by_what_and_is_asked_for_again(house, monkeypatch):
     id_ = approximate(house)
-    with house.service.settings.open(False) as workspace:
-        assert house.worker.jobs.turn(workspace)
+    assert house.worker.jobs.turn("one")
     assert jobs_of(house, id_) == [("audit", "failed", "records-missing")]
     again = house.call("POST", f"/v1/requests/{id_}/jobs", json={"kind": "audit"})
     assert again.status_code == 202
@@ -62,3 +60,36 @@ def test_no_job_without_a_receipt(house):
     asked = house.submit(ids=house.ids("core")[:1])
     answer = house.call("POST", f"/v1/requests/{asked['id']}/jobs", json={"kind": "replay"})
     assert answer.json()["code"] == "wrong-state"
+
+
+def test_a_job_is_done_once_by_whoever_stands_by(house, monkeypatch):
+    """Another worker has it only when the first was not heard of for long, and writes the only result."""
+    id_ = approximate(house)
+    database, found = house.service.requests.database, []
+    jobs = [Jobs(replace(house.service.settings, sides=None), database) for _ in range(2)]
+    assert jobs[0].take("first")
+    assert jobs[1].take("second") is None
+    monkeypatch.setattr("maxrr.service.jobs.time.time", lambda: 1e10)
+    with house.service.settings.open(False):  # which the third does not wait for
+        monkeypatch.setattr("maxrr.service.jobs.TAKEN", -1.0)
+        monkeypatch.setattr(Jobs, "do", lambda *_: found.append(jobs[0].take("third")) or "found by the second")
+        assert jobs[1].turn("second")
+    assert found[0] is not None
+    assert jobs_of(house, id_) == [("audit", "running", "")]  # the third one has it now
+
+
+def test_versions_are_recorded_once_with_their_accuracy(house):
+    test = table(40, seed=3)
+    house.worker.settings = replace(house.service.settings, sides=lambda workspace: (table(), test))
+    snapshot = house.service.current.snapshot
+    for _ in range(2):
+        house.worker.record_version()
+    house.submit(ids=house.ids("influential")[:1])
+    house.work()
+    house.worker.record_version()
+    first, second = house.call("GET", "/v1/model/versions").json()
+    assert first["model"] == snapshot.model.model_hash_ != second["model"]
+    assert (first["records"], second["records"], second["receipts"], first["tested"]) == (80, 79, 1, 40)
+    assert first["accuracy"] == snapshot.model.score(test)
+    assert first["recall"] == {str(name): share for name, share in snapshot.model.recall(test).items()}
+    assert "maxrr_model_records 79" in house.call("GET", "/metrics").text

@@ -25,6 +25,7 @@ MAY = {
     ("GET", "/v1/requests/{id}/jobs"): READ,
     ("POST", "/v1/predictions"): {PREDICTOR, OPERATOR},
     ("GET", "/v1/model"): {OPERATOR, AUDITOR, PREDICTOR},
+    ("GET", "/v1/model/versions"): WATCH,
     ("GET", "/v1/status"): WATCH,
     ("GET", "/metrics"): WATCH,
     ("GET", "/openapi.json"): ALL,

@@ -1,14 +1,16 @@
-"""Audits and replays: long work beside the requests, which whoever holds the workspace does one after the other."""
+"""Audits and replays: long work beside the requests, each done once, by any worker, on a snapshot of the workspace."""
 
-import logging
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import and_, func, insert, or_, select, update
 
 from maxrr.data import Dataset
-from maxrr.errors import DatabaseAway, MaxRRError, RecordsMissing, WorkspaceClosed
+from maxrr.errors import DatabaseAway, MaxRRError, RecordsMissing
 from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.problems import note
@@ -18,11 +20,10 @@ from maxrr.service.states import DONE, FAILED
 from maxrr.unlearning import Receipt
 from maxrr.workspace import Workspace
 
-log = logging.getLogger("maxrr.service")
-
 AUDIT, REPLAY = KINDS = "audit", "replay"
 QUEUED, RUNNING = "queued", "running"
-PAUSE = 1.0  # seconds between two looks for a job, and between two notes of progress
+PAUSE = 1.0  # seconds between two notes of progress
+TAKEN = 40.0  # seconds for which a job belongs to a worker that is not heard of
 
 
 @dataclass(frozen=True)
@@ -88,42 +89,57 @@ class Jobs:
         with self.database.read() as connection:
             return [Job(*row) for row in connection.execute(query)]
 
-    def follow(self, workspace: Workspace, ending: threading.Event) -> None:
-        """Do what is queued until the event is set. What a killed worker had begun is done again."""
-        again = update(tables.jobs).where(tables.jobs.c.state == RUNNING).values(state=QUEUED)
-        begun = False
-        while not ending.wait(PAUSE):
-            try:
-                if not begun:
-                    with self.database.write() as connection:
-                        connection.execute(again)
-                    begun = True
-                self.turn(workspace)
-            except DatabaseAway:
-                pass  # it comes back
-            except WorkspaceClosed:
-                return
-
-    def turn(self, workspace: Workspace) -> bool:
-        """Do the next job, and say whether there was one."""
-        jobs, asked = tables.jobs.c, tables.requests.c
-        query = select(jobs.serial, jobs.kind, asked.number).join(tables.requests).where(jobs.state == QUEUED)
-        with self.database.read() as connection:
-            row = connection.execute(query.order_by(jobs.serial).limit(1)).first()
-        if row is None:
+    def turn(self, worker: str) -> bool:
+        """Do the next job on a snapshot, and say whether there was one. Any worker may, whoever holds the workspace."""
+        taken = self.take(worker)
+        if taken is None:
             return False
-        self.write(row.serial, state=RUNNING)
+        serial, kind, number = taken
+        ended = threading.Event()
+
+        def write(**values: Any) -> None:
+            """Note how far the job is, unless another worker has it by now."""
+            table = tables.jobs
+            mine = update(table).where(table.c.serial == serial, table.c.worker == worker)
+            with self.database.write() as connection:
+                connection.execute(mine.values(time=now(), until=time.time() + TAKEN, **values))
+
+        def keep() -> None:
+            while not ended.wait(TAKEN / 4):
+                with suppress(DatabaseAway):
+                    write()
+
+        threading.Thread(target=keep, daemon=True).start()
         try:
-            receipt = workspace.receipt(row.number).receipt
-            self.write(row.serial, state=DONE, result=self.do(workspace, row.kind, receipt, row.serial))
-        except (DatabaseAway, WorkspaceClosed):
-            raise  # it is done again by whoever holds the workspace next
+            with self.settings.open(True) as workspace:
+                found = {"state": DONE, "result": self.do(workspace, kind, workspace.receipt(number).receipt, write)}
+        except DatabaseAway:
+            raise  # some worker does it again
         except Exception as error:  # a job that fails stops no other
             note(error)
-            self.write(row.serial, state=FAILED, result=error.code if isinstance(error, MaxRRError) else "fault")
+            found = {"state": FAILED, "result": error.code if isinstance(error, MaxRRError) else "fault"}
+        finally:
+            ended.set()
+        write(**found)
         return True
 
-    def do(self, workspace: Workspace, kind: str, receipt: Receipt, serial: int) -> str:
+    def take(self, worker: str) -> tuple[int, str, int] | None:
+        """Take the first job that nobody does, or of whose worker nothing was heard."""
+        jobs, asked = tables.jobs.c, tables.requests.c
+        is_free = or_(jobs.state == QUEUED, and_(jobs.state == RUNNING, jobs.until < time.time()))
+        query = select(jobs.serial, jobs.kind, asked.number).join(tables.requests).where(is_free).order_by(jobs.serial)
+        with self.database.read() as connection:
+            rows = connection.execute(query).all()
+        for row in rows:
+            mine = {"state": RUNNING, "worker": worker, "until": time.time() + TAKEN, "time": now()}
+            with self.database.write() as connection:
+                if connection.execute(
+                    update(tables.jobs).where(jobs.serial == row.serial, is_free).values(mine)
+                ).rowcount:
+                    return row.serial, row.kind, row.number
+        return None
+
+    def do(self, workspace: Workspace, kind: str, receipt: Receipt, write: Callable[..., None]) -> str:
         """Audit or replay a receipt, and return what was found."""
         from maxrr.audit import audit
         from maxrr.unlearning import replay
@@ -137,18 +153,12 @@ class Jobs:
         def progress(what: str, done: int, total: int, **_: float) -> None:
             if time.monotonic() - self.noted > PAUSE:
                 self.noted = time.monotonic()
-                self.write(serial, progress=f"{what}: {done:,} of {total:,}")
+                write(progress=f"{what}: {done:,} of {total:,}")
 
         named = workspace.model.on_receipt(receipt, training.ids.tolist())
         gone = training.select(training.ids[named.forgotten])
         report = audit(workspace.model, receipt, gone, test, shadows=self.settings.shadows, progress=progress)
         return report.finding.words
-
-    def write(self, serial: int, **values: str) -> None:
-        """Note how far a job is."""
-        with self.database.write() as connection:
-            table = tables.jobs
-            connection.execute(update(table).where(table.c.serial == serial).values(time=now(), **values))
 
 
 def forgotten_in(workspace: Workspace, records: Dataset) -> list[int | str]:

@@ -2,15 +2,18 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from maxrr.service.guard import BOUNDS, Watch
 from maxrr.service.states import STATES
+from maxrr.service.versions import Version
 
 
-def text(watch: Watch, counts: Mapping[str, int], workers: Mapping[str, tuple[str, str, float]], version: str) -> str:
-    """Return all metrics: of the calls to this server, the requests, the workers and the model."""
-    return "\n".join([*calls(watch), *requests(counts), *at_work(workers), f'maxrr_model{{version="{version}"}} 1', ""])
+def text(
+    watch: Watch, counts: Mapping[str, int], workers: Mapping[str, tuple[str, str, float]], last: Sequence[Version]
+) -> str:  # fmt: skip
+    """Return all metrics: of the calls to this server, the requests, the workers, and the last version of the model."""
+    return "\n".join([*calls(watch), *requests(counts), *at_work(workers), *model(last), ""])
 
 
 def calls(watch: Watch) -> Iterator[str]:
@@ -44,4 +47,12 @@ def at_work(workers: Mapping[str, tuple[str, str, float]]) -> Iterator[str]:
     yield "# TYPE maxrr_worker_seen_seconds gauge"
     for name, (_, code, seen) in sorted(workers.items()):
         yield f'maxrr_worker_seen_seconds{{worker="{name}",stopped_by="{code}"}} {max(0.0, time.time() - seen):.1f}'
-    yield "# TYPE maxrr_model gauge"
+
+
+def model(last: Sequence[Version]) -> Iterator[str]:
+    """The version of the model, its records, and its accuracy where it was measured."""
+    for each in last:
+        yield f'# TYPE maxrr_model gauge\nmaxrr_model{{version="{each.model[:16]}"}} 1'
+        yield f"# TYPE maxrr_model_records gauge\nmaxrr_model_records {each.records}"
+        if each.accuracy is not None:
+            yield f"# TYPE maxrr_model_accuracy gauge\nmaxrr_model_accuracy {each.accuracy}"

@@ -407,12 +407,15 @@ class Requests:
             return moved(connection, list(serials), state, actor, reason, **values)
 
     def plan(self, looked_at: Mapping[int, Planned], actor: str) -> None:
-        """Note what a look at the model said about requests that were received, or came back."""
+        """Note what a look at the model said about requests that were received."""
         with self.database.write() as connection:
             for serial, planned in looked_at.items():
-                values: dict[str, Any] = {"policy": planned.policy, "plan": planned.plan}
-                for state in planned.states:
-                    moved(connection, [serial], state, actor, planned.reason, **values)
+                before: Sequence[str] = [RECEIVED]
+                for state in planned.states:  # none of them, where another worker has planned it meanwhile
+                    values = {"policy": planned.policy, "plan": planned.plan}
+                    if not moved(connection, [serial], state, actor, planned.reason, before, **values):
+                        break
+                    before = [state]
 
     def decide(self, request: Request, state: str, actor: str, reason: str, policy: str | None = None) -> Request:
         """Take a step that somebody decided on.

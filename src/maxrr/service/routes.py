@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import DataError, MaxRRError, WrongState
 from maxrr.evidence import Dossier
-from maxrr.service import metrics
+from maxrr.service import metrics, versions
 from maxrr.service.changes import records_of
 from maxrr.service.guard import needs
 from maxrr.service.intake import taken
@@ -358,6 +358,12 @@ def model(call: Call, answer: Response, _: Annotated[Actor, Depends(needs(OPERAT
     return {"version": snapshot.version, **{name: getattr(status, name) for name in names}}
 
 
+@router.get("/v1/model/versions")
+def model_versions(call: Call, _: Watcher) -> list[versions.Version]:
+    """List the last versions of the model, the newest last: records, accuracy, and recall of each class."""
+    return versions.listed(call.app.state.service.requests.database)
+
+
 # Operation
 
 
@@ -396,11 +402,8 @@ def status(call: Call, _: Watcher) -> dict[str, Any]:
 def measured(call: Call, _: Watcher) -> Response:
     """Return what is counted, as Prometheus reads it."""
     service = call.app.state.service
-    try:
-        version = service.current.snapshot.version
-    except MaxRRError:
-        version = ""
-    told = metrics.text(call.scope["app_watch"], service.requests.counts(), service.workers(), version)
+    last = versions.listed(service.requests.database, 1)
+    told = metrics.text(call.scope["app_watch"], service.requests.counts(), service.workers(), last)
     return Response(told, media_type="text/plain; version=0.0.4")
 
 

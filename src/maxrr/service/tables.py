@@ -98,6 +98,19 @@ jobs = sa.Table(
     sa.Column("result", sa.String(200), nullable=False),
     sa.Column("actor", sa.String(64), nullable=False),
     sa.Column("time", sa.String(32), nullable=False),
+    sa.Column("worker", sa.String(128)),  # who does it, until then if nothing is heard of that worker
+    sa.Column("until", sa.Float),
+)  # fmt: skip
+versions = sa.Table(  # of the model: one row when a worker first sees it
+    "versions", metadata,
+    sa.Column("serial", sa.Integer, primary_key=True),
+    sa.Column("model", sa.String(64), nullable=False),
+    sa.Column("time", sa.String(32), nullable=False),
+    sa.Column("receipts", sa.Integer, nullable=False),
+    sa.Column("records", sa.Integer, nullable=False),
+    sa.Column("tested", sa.Integer, nullable=False),
+    sa.Column("accuracy", sa.Float),
+    sa.Column("recall", sa.JSON),
 )  # fmt: skip
 steps_done = sa.Table(
     "steps",

@@ -1,4 +1,4 @@
-"""The worker: whoever holds the workspace carries out what is planned, and all others stand by.
+"""The worker: whoever holds the workspace carries out what is planned; others stand by, and audit and replay meanwhile.
 
 A request is executed by a batch of the workspace, under its id as the ticket. The workspace keeps that ticket in the
 commit that carries it out, so that a request which is tried again, after whatever crash, has its effect once.
@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import delete, insert
 
+from maxrr.data import Dataset
 from maxrr.errors import (
     CoreRefused,
     DatabaseAway,
@@ -34,6 +35,7 @@ from maxrr.service.requests import Ending, Planned, Request, Requests
 from maxrr.service.sealing import seal
 from maxrr.service.settings import Settings
 from maxrr.service.states import DONE, ERASE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
+from maxrr.service.versions import record
 from maxrr.svm import ConvergenceError
 from maxrr.unlearning.actions import REFUSE, Guarantee
 from maxrr.unlearning.receipts import Receipt
@@ -47,6 +49,7 @@ TOGETHER = 1000  # requests in one batch
 PAUSE = 0.05  # seconds between two looks for work
 AGAIN = 2.0  # seconds between two tries where the workspace or the database cannot be had
 FORGET_EVERY = 3600.0
+BESIDE, SHARE = 1.0, 5  # seconds between two looks for what is done beside, or so many times what the last took
 TO_REPAIR = (WorkspaceError, EngineError, DatabaseAway, OSError, MemoryError)
 """What keeps a worker from carrying out any request, until somebody has repaired it or time has passed."""
 
@@ -70,37 +73,61 @@ class Worker:
         self.stopping = threading.Event()
         self.said = ("", "", 0.0)
         self.forgot = float("-inf")
+        self.held: Workspace | None = None
+        self.recorded = ""
+        self.test: Dataset | None = None
 
     def run(self) -> None:
-        """Work until `stop` is called: hold the workspace, or wait until it is free."""
+        """Work until `stop` is called: hold the workspace, or wait until it is free; and audit and replay meanwhile."""
+        threading.Thread(target=self.beside, daemon=True).start()
         while not self.stopping.is_set():
             try:
                 self.say("standing by")
                 with self.settings.open(False) as workspace:
                     log.info("this worker holds the workspace")
-                    self.hold(workspace)
+                    self.held = workspace
+                    while not self.stopping.is_set():
+                        self.say("at work")
+                        if not self.turn(workspace):
+                            self.stopping.wait(PAUSE)
             except InUse:
                 pass
             except Exception as error:  # nothing ends a worker but its end
                 self.trouble(error)
+            self.held = None
             self.stopping.wait(AGAIN)
 
     def stop(self) -> None:
         """Ask it to end after the batch that it is at."""
         self.stopping.set()
 
-    def hold(self, workspace: Workspace) -> None:
-        """Carry out requests for as long as this goes well, and audits and replays beside them."""
-        ending = threading.Event()
-        beside = threading.Thread(target=self.jobs.follow, args=[workspace, ending], daemon=True)
-        beside.start()
-        try:
-            while not self.stopping.is_set():
-                self.say("at work")
-                if not self.turn(workspace):
-                    self.stopping.wait(PAUSE)
-        finally:
-            ending.set()
+    def beside(self) -> None:
+        """Do what a snapshot is enough for: plan while a batch takes long, audit, replay, and record versions."""
+        pause = BESIDE
+        while not self.stopping.wait(pause):
+            pause = BESIDE
+            try:
+                if self.held is not None and self.held.model.model_hash_ != self.recorded:
+                    begun = time.monotonic()
+                    self.record_version()
+                    pause = max(BESIDE, SHARE * (time.monotonic() - begun))
+                if self.requests.listed([RECEIVED], limit=1):
+                    with self.settings.open(True) as snapshot:
+                        self.look_at_new(snapshot)
+                self.jobs.turn(self.name)
+            except Exception as error:  # nothing ends this but its end
+                note(error)
+
+    def record_version(self) -> None:
+        """Record the version that the model has by now, and how well it classifies the records for testing."""
+        with self.settings.open(True) as snapshot:
+            if self.test is None and self.settings.sides is not None:
+                try:
+                    self.test = self.settings.sides(snapshot)[1]
+                except (MaxRRError, OSError) as error:  # then it is not measured
+                    note(error)
+            record(self.requests.database, snapshot, self.test)
+            self.recorded = snapshot.model.model_hash_
 
     def turn(self, workspace: Workspace) -> bool:
         """Do what is to be done now, and say whether there was anything.
