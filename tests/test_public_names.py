@@ -18,6 +18,7 @@ PUBLIC = {
         "AuditReport",
         "Finding",
         "audit",
+        "audit_predictions",
     },
     "maxrr.core": {
         "Core",

@@ -33,7 +33,7 @@ POLICIES = ("refuse", "retrain", "keep-extractor", "technique")
 NEW = np.random.default_rng(3).normal(size=5).astype(np.float32)
 
 
-def halved(extractor, core, leaving):
+def halved(extractor, *_):
     """A technique: the same layers with other weights."""
     for weights in extractor.parameters():
         weights.data *= 0.5

@@ -125,14 +125,14 @@ def test_a_technique_that_leaves_something_beside_the_weights_is_refused():
     model = MaxRR(networks.AttributeTable, FullCore(), epochs=1, device="cpu").fit(records())
     before = model.model_hash_
 
-    def moves(extractor, retained, forgotten):
+    def moves(extractor, *_):
         extractor.body.places = extractor.body.places + 1
         return extractor
 
     with pytest.raises(DataError, match="other layers"):
         model.unlearn(records().ids[:2], core_policy=moves)
     assert model.model_hash_ == before
-    receipt = model.unlearn(records().ids[:2], core_policy=lambda extractor, retained, forgotten: extractor)
+    receipt = model.unlearn(records().ids[:2], core_policy=lambda extractor, *_: extractor)
     assert receipt.guarantee == "approximate-refit"
 
 

@@ -48,7 +48,7 @@ def by_technique():
     return model.model_hash_
 
 
-def one_step(extractor, core, leaving):
+def one_step(extractor, core, *_):
     extractor(torch.tensor(core.inputs)).sum().backward()
     torch.optim.SGD(extractor.parameters(), 0.01).step()
     return extractor

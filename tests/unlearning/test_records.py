@@ -224,7 +224,7 @@ def test_a_model_without_them_refuses_what_needs_them():
     before = everything(model)
     requests = (
         lambda: model.unlearn(core[:1], core_policy="retrain"),
-        lambda: model.unlearn(core[:1], core_policy=lambda extractor, core, forgotten: extractor),
+        lambda: model.unlearn(core[:1], core_policy=lambda extractor, *_: extractor),
         lambda: model.replace(core[0], np.zeros(5), core_policy="retrain"),
     )
     for request in requests:

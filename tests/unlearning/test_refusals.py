@@ -7,8 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
+from maxrr import LinearSVM
 from maxrr.core import Frozen, FullCore, HashCore
 from maxrr.data import DataError, Dataset
 from maxrr.errors import Refused
@@ -16,6 +18,7 @@ from maxrr.nets import MLP
 from maxrr.unlearning import MaxRR, forgetting, transitions
 from maxrr.unlearning import blueprint as blueprint_module
 from maxrr.unlearning.commitment import class_hmac
+from maxrr.unlearning.transitions import as_layer
 from tests.unlearning.problems import (
     as_on_receipts,
     core_of,
@@ -328,13 +331,13 @@ def test_a_core_whose_extractor_cannot_be_trained_again_stays_refused_after_it_w
     assert "two classes" in words
 
 
-def test_a_technique_gets_extractor_core_and_forgotten_core_records(model):
-    core, extractor = core_of(model), copy.deepcopy(model.extractor_)
+def test_a_technique_gets_extractor_core_forgotten_core_records_and_heads(model):
+    core, extractor, heads = core_of(model), copy.deepcopy(model.extractor_), model.heads_
     others = kinds(model, table())[1][:2]
     seen = {}
 
-    def technique(given, kept, forgotten):
-        seen.update(given=given, kept=kept, forgotten=forgotten)
+    def technique(given, kept, forgotten, layer):
+        seen.update(given=given, kept=kept, forgotten=forgotten, layer=layer)
         for weights in given.parameters():
             weights.data *= 0.5
         return given
@@ -343,11 +346,24 @@ def test_a_technique_gets_extractor_core_and_forgotten_core_records(model):
     assert sorted(seen["kept"].ids.tolist()) == core[3:].tolist()
     assert sorted(seen["forgotten"].ids.tolist()) == core[:3].tolist()
     assert seen["forgotten"].content_hash() == table().select(core[:3]).content_hash()
+    assert np.array_equal(seen["layer"].weight.numpy(force=True), heads.coef_.astype(np.float32))
+    assert np.array_equal(seen["layer"].bias.numpy(force=True), heads.intercept_.astype(np.float32))
     for name, value in extractor.state_dict().items():
         assert np.array_equal(model.extractor_.state_dict()[name].numpy(), 0.5 * value.numpy())
     assert (receipt.guarantee, receipt.core_policy) == ("approximate-refit", "technique")
     retained = table().without(np.concatenate([core[:3], others]))
     assert parts_of(model) == parts(seen["given"], fit_again(seen["given"], retained), table().class_names)
+
+
+def test_heads_as_a_layer_choose_as_the_heads_do_whatever_classes_there_are():
+    X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    for codes, classes in ((np.array([0, 2, 3]), 5), (np.array([1, 3]), 4)):
+        heads = LinearSVM().fit(X, codes[X[:, : len(codes)].argmax(1)])
+        scores = as_layer(heads, classes)(torch.tensor(X)).detach().numpy()
+        own = heads.decision_function(X).reshape(len(X), -1)
+        assert np.allclose(scores[:, codes[-own.shape[1] :]], own, atol=1e-5)
+        assert np.array_equal(codes[scores[:, codes].argmax(1)], heads.predict(X))
+        assert set(scores[:, np.setdiff1d(np.arange(classes), codes)].ravel()) == {-1.0}
 
 
 def test_a_technique_is_not_asked_without_core_records_and_may_fail(model):
@@ -361,8 +377,8 @@ def test_a_technique_is_not_asked_without_core_records_and_may_fail(model):
 
 
 def test_a_technique_that_spoils_what_it_is_given_and_fails_spoils_nothing(model):
-    def technique(given, kept, forgotten):
-        for weights in given.parameters():
+    def technique(given, kept, forgotten, heads):
+        for weights in [*given.parameters(), *heads.parameters()]:
             weights.data *= 0.0
         kept.inputs[:] = 0.0
         forgotten.inputs[:] = 0.0

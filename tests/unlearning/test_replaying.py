@@ -100,7 +100,7 @@ def test_of_an_approximate_answer_the_head_is_proved_and_the_rest_said(here):
 def test_of_a_technique_too(here):
     model = table_model()
     ids = core_of(model)[:1]
-    receipt = model.unlearn(ids, core_policy=lambda extractor, core, forgotten: extractor)
+    receipt = model.unlearn(ids, core_policy=lambda extractor, *_: extractor)
     replayed = replay(receipt, model.bundle(), table().without(ids))
     assert (replayed.outcome, replayed.comparison, replayed.made_again) == ("identical in part", "identical", "heads")
     assert not replayed

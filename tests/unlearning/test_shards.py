@@ -340,7 +340,7 @@ def test_a_record_that_is_forgotten_and_left_is_asked_for_again(monkeypatch):
 
 def test_a_technique_is_refused_where_there_are_several_extractors():
     model = model_of("hash", 4)
-    plan = model.plan(in_shard(model, 0)[:2], core_policy=lambda extractor, core, leaving: extractor)
+    plan = model.plan(in_shard(model, 0)[:2], core_policy=lambda extractor, *_: extractor)
     assert (plan.action, [other.guarantee for other in plan.alternatives]) == (
         "refuse", ["exact-retrain", "approximate-refit"],
     )  # fmt: skip

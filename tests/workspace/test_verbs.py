@@ -73,7 +73,7 @@ class Both:
         assert {name for name in expected if expected[name] != seen[name]} == set(), when
 
 
-def moved(extractor, core, leaving):
+def moved(extractor, core, leaving, heads):
     """A technique: the same layers with other weights."""
     with torch.no_grad():
         for weights in extractor.parameters():

@@ -2,5 +2,6 @@
 
 from maxrr.audit.auditing import audit
 from maxrr.audit.findings import AuditReport, Finding
+from maxrr.audit.foreign import audit_predictions
 
-__all__ = ["AuditReport", "Finding", "audit"]
+__all__ = ["AuditReport", "Finding", "audit", "audit_predictions"]

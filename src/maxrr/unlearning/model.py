@@ -694,7 +694,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             What to do if some of the records are core. "refuse", the default, raises `maxrr.errors.Refused`, which
             carries a plan for each of the next two. "retrain" trains the extractor again without them (exact).
             "keep-extractor" moves the heads and leaves the extractor alone (approximate). A function gets the
-            extractor, the core records that stay and those to forget, and returns another extractor (approximate).
+            extractor, the core records that stay, those to forget, and a copy of the heads as a `torch.nn.Linear` with
+            a row for each class; it returns another extractor (approximate).
         progress : maxrr.progress.Progress, optional
             Called as the work goes on.
 

@@ -36,8 +36,9 @@ from maxrr.unlearning.records import Ints, of_kind, shuffled
 from maxrr.unlearning.state import ModelState, forgotten_people
 from maxrr.unlearning.tombstones import Tombstones, content_hashes, id_hmac, subject_hmac
 
-Technique = Callable[[nn.Module, Dataset, Dataset], nn.Module]
-"""A function that gets the extractor, the core records that stay and those to forget, and returns another extractor."""
+Technique = Callable[[nn.Module, Dataset, Dataset, nn.Linear], nn.Module]
+"""A function that gets the extractor, the core records that stay, those to forget and the heads, and returns another
+extractor."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.nn.utils import skip_init
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError
@@ -15,6 +17,7 @@ from maxrr.nets.networks import parts_of
 from maxrr.nets.probe import Fingerprint
 from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
+from maxrr.svm.estimator import LinearSVM
 from maxrr.svm.problem import changed
 from maxrr.unlearning.actions import Action
 from maxrr.unlearning.commitment import Commitment, TreeRecord
@@ -122,7 +125,8 @@ def by_technique(now: ModelState, then: ModelState, request: Request) -> ModelSt
     """Let the caller's function make another extractor from the one that saw the records."""
     assert callable(request.core_policy)
     core, leaving = then.records.retained().select(then.choice.ids), now.records.select(request.core_rows)
-    extractor = request.core_policy(copy.deepcopy(now.extractor), core, leaving)
+    heads = as_layer(now.heads, len(now.records.class_names))
+    extractor = request.core_policy(copy.deepcopy(now.extractor), core, leaving, heads)
     if not isinstance(extractor, nn.Module):
         raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
     extractor = extractor.cpu().eval()
@@ -133,6 +137,18 @@ def by_technique(now: ModelState, then: ModelState, request: Request) -> ModelSt
         )
     extractor, fingerprint = now.blueprint.rebuilt(extractor, core.shape, core.inputs.dtype)
     return replace(then, extractor=extractor, fingerprint=fingerprint, technique=True)
+
+
+def as_layer(heads: LinearSVM, classes: int) -> nn.Linear:
+    """Copy the heads into a layer with a row for each class; one without a head says −1 of every record."""
+    layer = skip_init(nn.Linear, heads.coef_.shape[1], classes)  # draws no random numbers
+    signs = np.array([-1.0, 1.0]) if len(heads.coef_) == 1 else np.ones(len(heads.coef_))  # two classes have one head
+    with torch.no_grad():
+        layer.weight.zero_()
+        layer.bias.fill_(-1.0)
+        layer.weight[heads.classes_] = torch.tensor(signs[:, None] * heads.coef_, dtype=torch.float32)
+        layer.bias[heads.classes_] = torch.tensor(signs * heads.intercept_, dtype=torch.float32)
+    return layer
 
 
 def features_then(
