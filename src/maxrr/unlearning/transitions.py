@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-from torch.nn.utils import skip_init
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError
@@ -141,7 +140,7 @@ def by_technique(now: ModelState, then: ModelState, request: Request) -> ModelSt
 
 def as_layer(heads: LinearSVM, classes: int) -> nn.Linear:
     """Copy the heads into a layer with a row for each class; one without a head says −1 of every record."""
-    layer = skip_init(nn.Linear, heads.coef_.shape[1], classes)  # draws no random numbers
+    layer = nn.Linear(heads.coef_.shape[1], classes, device="meta").to_empty(device="cpu")  # draws no random numbers
     signs = np.array([-1.0, 1.0]) if len(heads.coef_) == 1 else np.ones(len(heads.coef_))  # two classes have one head
     with torch.no_grad():
         layer.weight.zero_()
