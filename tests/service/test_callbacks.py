@@ -137,7 +137,7 @@ def test_it_is_given_up_after_the_last_try(house, receiver, monkeypatch):
 
 def test_the_pause_doubles_up_to_six_hours(monkeypatch):
     monkeypatch.setattr(callbacks.time, "time", lambda: 1e9)
-    step = callbacks.Step(None, 1, 0, "webhook", "", None, 1, "done", "", "", "")
+    step = callbacks.Step(None, 1, 0, "webhook", "", None, 1, "done", "", "")
     pauses = [callbacks.ending(replace(step, tries=tries), "http-500") for tries in range(callbacks.MOST)]
     seconds = [round(each["due"] - 1e9) for each in pauses]
     assert (seconds[:4], seconds[-1]) == ([5, 10, 20, 40], 21600)

@@ -4,13 +4,18 @@ import http.client
 import json
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
+import warnings
+from contextlib import suppress
 
 import pytest
 
 from tests.cli.shell import Shell
 from tests.service.postgres import free_port, wait_until
+from tests.service.receivers import DOMAIN, certificate
 
 
 def called(port, path, token=""):
@@ -45,6 +50,43 @@ def test_a_workspace_or_the_demo(arguments):
 
 def test_nobody_serves_what_is_no_workspace(tmp_path):
     assert Shell()("serve", tmp_path, code=1).error == "not-a-workspace"
+
+
+def test_tls_is_of_today_alone(folder, tmp_path):
+    pem = certificate(tmp_path / "both.pem").read_text()
+    files, port = {"--cert": tmp_path / "cert.pem", "--key": tmp_path / "key.pem"}, free_port()
+    for file, begin in zip(files.values(), ("-----BEGIN CERT", "-----BEGIN PRIV"), strict=True):
+        start = pem.index(begin)
+        file.write_text(pem[start : pem.index("-----\n", pem.index("-----END", start)) + 6])
+    options = [str(part) for pair in files.items() for part in pair]
+    command = [sys.executable, "-m", "maxrr", "serve", str(folder), "--port", str(port), "--no-worker", *options]
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+
+    def spoken(version, ciphers="DEFAULT:@SECLEVEL=0"):
+        context = ssl.create_default_context(cafile=files["--cert"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version = context.maximum_version = version
+        context.set_ciphers(ciphers)
+        with (
+            socket.create_connection(("127.0.0.1", port), 10) as plain,
+            context.wrap_socket(plain, server_hostname=DOMAIN) as safe,
+        ):
+            return safe.version()
+
+    def is_there():
+        with suppress(OSError):
+            return spoken(ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+
+    try:
+        wait_until(is_there, 60)
+        assert spoken(ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
+        for refused in ((ssl.TLSVersion.TLSv1_1,), (ssl.TLSVersion.TLSv1_2, "ECDHE+AES:!AESGCM:!AESCCM")):
+            with pytest.raises(ssl.SSLError):
+                spoken(*refused)
+    finally:
+        server.terminate()
+        server.wait(60)
 
 
 @pytest.mark.long

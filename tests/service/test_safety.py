@@ -20,6 +20,36 @@ def test_a_body_that_is_too_large_is_refused_however_its_size_is_said(house):
     assert (in_parts.status_code, in_parts.json()["code"]) == (413, "too-large")
 
 
+@pytest.mark.parametrize("token", ["predictor", None])
+def test_who_may_not_call_is_told_before_a_body_is_read(house, token):
+    """The body is not JSON, and never ends."""
+    known = [] if token is None else [(b"authorization", f"Bearer {house.tokens[token]}".encode())]
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": "/v1/requests", "raw_path": b"/v1/requests", "query_string": b"", "root_path": "",
+        "headers": [*known, (b"content-type", b"application/json")], "client": ("127.0.0.1", 1), "server": ("x", 80),
+    }  # fmt: skip
+    answer, read = [], []
+
+    async def send(message):
+        answer.append(message)
+
+    async def receive():
+        read.append(1)
+        return {"type": "http.request", "body": b"{", "more_body": True}
+
+    house.client.portal.call(house.client.app, scope, receive, send)
+    assert (answer[0]["status"], read) == (401 if token is None else 403, [])
+
+
+def test_an_idempotency_key_is_not_in_the_database(house):
+    key = "anna@people.example"
+    house.submit(ids=house.ids("free")[:1], headers={"Idempotency-Key": key})
+    files = [*house.service.settings.folder.iterdir()]
+    assert len(files) > 1
+    assert not any(key.encode() in file.read_bytes() for file in files)
+
+
 @pytest.mark.parametrize(
     "path", ["/v1/requests/..%2f..%2fetc%2fpasswd", "/v1/requests/%00", "/v1/requests/' OR 1=1 --", "/v1//requests",
              "/v1/requests/" + "a" * 5000, "/static/../../secrets.json"],

@@ -31,6 +31,7 @@ SERVER = "MAXRR_SERVER"  # the process that a worker was started beside
 DATABASE, RESOLVER, PROTOCOLS = "MAXRR_DATABASE", "MAXRR_RESOLVER", "MAXRR_PROTOCOLS"
 """Variables of the environment: the URL of the database, which may hold a password; the operator's function that maps
 identities to subjects, as package.module:function; and the file that says by which protocols others plug in."""
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2, and no earlier version has them; all those of TLS 1.3 are as good
 AGAIN = 2.0  # seconds, after which a worker that has ended is started again
 
 
@@ -44,7 +45,8 @@ def serve(
     port: Annotated[int, Option(help="The port to listen at.", min=0, max=65535)] = 8080,
     policy: CorePolicy = "refuse",
     source: Source = None,
-    cert: Annotated[Path | None, Option(help="A file with the certificate and its key, for TLS.")] = None,
+    cert: Annotated[Path | None, Option(help="A file with the certificate and its chain, for TLS.")] = None,
+    key: Annotated[Path | None, Option(help="A file with its key, if that is not in the same one.")] = None,
     worker: Annotated[
         bool, Option("--worker/--no-worker", help="Whether a worker carries requests out beside the server.")
     ] = True,
@@ -83,7 +85,7 @@ def serve(
             return
         if worker:
             until_ended.enter_context(beside(workspace, policy, source))
-        listen(settings, host, port, cert)
+        listen(settings, host, port, cert, key)
 
 
 def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Settings:
@@ -129,7 +131,7 @@ def end_with_server(worker: Worker) -> None:
     worker.stop()
 
 
-def listen(settings: Settings, host: str, port: int, cert: Path | None) -> None:
+def listen(settings: Settings, host: str, port: int, cert: Path | None, key: Path | None) -> None:
     """Listen until somebody ends this process."""
     import uvicorn
 
@@ -142,7 +144,7 @@ def listen(settings: Settings, host: str, port: int, cert: Path | None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends first, and then raises it again
     uvicorn.run(
         app(settings), host=host, port=port, access_log=False, log_config=None, server_header=False,
-        ssl_certfile=cert, limit_concurrency=500, timeout_keep_alive=10,
+        ssl_certfile=cert, ssl_keyfile=key, ssl_ciphers=CIPHERS, limit_concurrency=500, timeout_keep_alive=10,
     )  # fmt: skip
 
 

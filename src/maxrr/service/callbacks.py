@@ -51,8 +51,6 @@ class Step:
         Who is told, and the token to call with, under the request's key.
     number, state, time, before : int, str, str, str
         Of the event; and the state before it, empty for the first.
-    key : str
-        The idempotency key that the request came with.
     """
 
     request: Request
@@ -65,7 +63,6 @@ class Step:
     state: str
     time: str
     before: str
-    key: str
 
     @property
     def is_approximate(self) -> bool:
@@ -191,7 +188,7 @@ class Callbacks:
         last = func.coalesce(before.order_by(former.serial.desc()).limit(1).scalar_subquery(), "")
         chosen = select(
             *SHOWN, table.serial, table.tries, callbacks.protocol, callbacks.url, callbacks.sealed, events.serial,
-            events.state, events.time, last, func.coalesce(requests.idempotency, ""),
+            events.state, events.time, last,
         ).where(
             table.serial.in_(serials), events.serial == table.event, callbacks.serial == table.callback,
             requests.serial == table.request,

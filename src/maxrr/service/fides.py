@@ -15,7 +15,7 @@ from pydantic import Field
 from maxrr.errors import DataError
 from maxrr.service import protocols
 from maxrr.service.callbacks import Message, Step, Teller
-from maxrr.service.guard import needs
+from maxrr.service.guard import Guarded, needs
 from maxrr.service.intake import take
 from maxrr.service.requests import Callback, Requests, today
 from maxrr.service.routes import Strict
@@ -37,7 +37,7 @@ class Erasure(Strict):
 
 def router(said: protocols.Fides) -> APIRouter:
     """Return the routes."""
-    made = APIRouter(prefix="/fides")
+    made = APIRouter(prefix="/fides", route_class=Guarded)
 
     @made.get("/connection")
     def connection(_: Asker) -> dict[str, str]:

@@ -3,11 +3,13 @@
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from threading import Lock
+from typing import Any, cast
 
-from fastapi import Request
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -89,17 +91,37 @@ class Guard:
         return found
 
 
-def needs(*roles: str) -> Callable[[Request], Awaitable[Actor]]:
-    """Make what a route depends on: a caller in one of these roles."""
+class needs:  # noqa: N801 (reads as a verb where a route depends on it)
+    """What a route depends on: a caller in one of these roles."""
 
-    async def check(request: Request) -> Actor:
+    def __init__(self, *roles: str) -> None:
+        self.roles = roles
+
+    async def __call__(self, request: Request) -> Actor:
+        if (found := request.scope.get("caller")) is not None:
+            return cast(Actor, found)
         actor: Actor = await request.app.state.guard.actor(request)
         request.scope["actor"] = actor.name
-        if actor.role not in roles:
-            raise NotAllowed(f"the role {actor.role} does not allow this: it takes {' or '.join(roles)}")
+        if actor.role not in self.roles:
+            raise NotAllowed(f"the role {actor.role} does not allow this: it takes {' or '.join(self.roles)}")
+        request.scope["caller"] = actor
         return actor
 
-    return check
+
+class Guarded(APIRoute):
+    """A route that finds out who calls before it reads what is sent."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Wrap the handler of the framework, which reads the body first."""
+        handle = super().get_route_handler()
+        checks = [each.call for each in self.dependant.dependencies if isinstance(each.call, needs)]
+
+        async def handled(call: Request) -> Response:
+            for check in checks:
+                await check(call)
+            return await handle(call)
+
+        return handled
 
 
 class Watch:

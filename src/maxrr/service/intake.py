@@ -27,13 +27,13 @@ def subject_of(resolver: Callable[[str, str], int | str | None], identities: Seq
 
 def take(
     service: Any, identities: Sequence[tuple[str, str]], owner: str, key: str, callbacks: Sequence[Callback], *,
-    asked_on: date, regulation: str = "gdpr",
+    asked_on: date, regulation: str = "gdpr", reference: str | None = None,
 ) -> Request:  # fmt: skip
     """Take the request of a protocol for a person, and return it. The same key and body give the same one again."""
     settings = service.settings
     body = {"subjects": [subject_of(settings.resolver, identities)]}
     due = asked_on + timedelta(days=settings.regulations.get(regulation, settings.days))
-    return taken(service, Asked(body, regulation, due, callbacks=callbacks), owner, key)[0]
+    return taken(service, Asked(body, regulation, due, callbacks=callbacks, reference=reference), owner, key)[0]
 
 
 def taken(service: Any, asked: Asked, owner: str, key: str | None) -> tuple[Request, bool]:

@@ -21,7 +21,6 @@ from fastapi import APIRouter, Depends, Response
 from fastapi import Request as Call
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy import select
 from starlette.exceptions import HTTPException
@@ -29,7 +28,7 @@ from starlette.exceptions import HTTPException
 from maxrr.errors import DataError, MaxRRError, UnknownRequest
 from maxrr.service import problems, protocols, tables
 from maxrr.service.callbacks import Message, Step
-from maxrr.service.guard import needs
+from maxrr.service.guard import Guarded, needs
 from maxrr.service.intake import take
 from maxrr.service.requests import Callback, Request
 from maxrr.service.states import CANCELLED, DONE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
@@ -43,7 +42,6 @@ STATUS = {
     FAILED: IN_PROGRESS, REFUSED: CALLED_OFF, CANCELLED: CALLED_OFF,
 }  # fmt: skip
 GUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-PREFIX = "opendsr:"  # of the idempotency keys that requests have here
 
 Controller = Annotated[Actor, Depends(needs(REQUESTER, OPERATOR))]
 
@@ -142,14 +140,14 @@ class OpenDSR:
             raise DataError("none of the identities is of a type and format that the discovery lists")
         return [(each.kind.removesuffix(":raw"), each.identity_value) for each in known]
 
-    def status(self, request: Request, key: str, state: str) -> dict[str, Any]:
+    def status(self, request: Request, state: str) -> dict[str, Any]:
         """Return what is said of a request in a state: its status, and in the extension what was done."""
         is_over = state == request.state
         done = {name: getattr(request, name) if is_over else None for name in ("outcome", "guarantee", "code")}
         is_rest = state == DONE and request.guarantee == Guarantee.approximate
         return {
             "controller_id": request.owner, "expected_completion_time": expected(request),
-            "subject_request_id": key.removeprefix(PREFIX), "api_version": VERSION,
+            "subject_request_id": request.reference, "api_version": VERSION,
             "request_status": IN_PROGRESS if is_rest else STATUS[state],
             "extensions": {self.signer.domain: {"state": state, **done}},
         }  # fmt: skip
@@ -158,7 +156,7 @@ class OpenDSR:
         """Return what a controller is told of a step: nothing of those that leave a request pending."""
         if step.before in ("", *PENDING_STATES) and step.state in PENDING_STATES:
             return None
-        said = self.status(step.request, step.key, step.state)
+        said = self.status(step.request, step.state)
         content = json.dumps({**said, "status_callback_url": step.url}).encode()
         return Message({"Content-Type": "application/json", **self.signer.headers(content)}, content)
 
@@ -188,8 +186,8 @@ class OpenDSR:
                 raise DataError("submitted_time lies in the future")
             request = take(
                 call.app.state.service, self.identities(said.subject_identities), actor.name,
-                PREFIX + said.subject_request_id, callbacks, asked_on=said.submitted_time.date(),
-                regulation=said.regulation,
+                f"opendsr:{said.subject_request_id}", callbacks, asked_on=said.submitted_time.date(),
+                regulation=said.regulation, reference=said.subject_request_id,
             )  # fmt: skip
             return {
                 "controller_id": request.owner, "expected_completion_time": expected(request),
@@ -201,7 +199,7 @@ class OpenDSR:
         def follow(call: Call, id: str, actor: Controller) -> dict[str, Any]:
             """Return the status of a request."""
             request = found(call, id, actor)
-            return self.status(request, id, request.state)
+            return self.status(request, request.state)
 
         @made.delete("/requests/{id}", status_code=202)
         def cancel(call: Call, id: str, actor: Controller) -> dict[str, Any]:
@@ -222,9 +220,9 @@ PENDING_STATES = tuple(state for state, status in STATUS.items() if status == PE
 def found(call: Call, id_: str, actor: Actor) -> Request:
     """Return the request that a controller submitted under this id."""
     requests, table = call.app.state.service.requests, tables.requests.c
-    key = PREFIX + id_ if GUID.fullmatch(id_) else PREFIX
+    named = id_ if GUID.fullmatch(id_) else ""
     with requests.database.read() as connection:
-        known = connection.scalar(select(table.id).where(table.owner == actor.name, table.idempotency == key))
+        known = connection.scalar(select(table.id).where(table.owner == actor.name, table.reference == named))
     if known is None:
         raise UnknownRequest("there is no such request, or it is somebody else's")
     request: Request = requests.find(known)
@@ -241,10 +239,10 @@ def expected(request: Request) -> str:
     return max(then, datetime.now(UTC)).isoformat()
 
 
-def answering(signer: Signer) -> type[APIRoute]:
+def answering(signer: Signer) -> type[Guarded]:
     """Make the class of the routes: it signs answers to controllers, and gives errors the form of OpenDSR."""
 
-    class Answering(APIRoute):
+    class Answering(Guarded):
         def get_route_handler(self) -> Callable[[Call], Coroutine[Any, Any, Response]]:
             handle = super().get_route_handler()
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends
 
 from maxrr.service import fides, webhooks
 from maxrr.service.callbacks import Callbacks, Teller
-from maxrr.service.guard import needs
+from maxrr.service.guard import Guarded, needs
 from maxrr.service.opendsr import OpenDSR
 from maxrr.service.protocols import Protocols
 from maxrr.service.requests import Requests
@@ -50,7 +50,7 @@ def plugged(settings: Settings, requests: Requests) -> tuple[list[APIRouter], Ca
 
 def failures(callbacks: Callbacks) -> APIRouter:
     """Return the route that shows which callbacks did not arrive."""
-    made = APIRouter()
+    made = APIRouter(route_class=Guarded)
 
     @made.get("/v1/callbacks")
     def listed(_: Annotated[Actor, Depends(needs(OPERATOR, AUDITOR))]) -> list[dict[str, Any]]:

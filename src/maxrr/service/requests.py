@@ -47,6 +47,8 @@ class Asked:
         What is to be done: "erase", "add" or "rectify".
     callbacks : sequence of Callback
         Who is told of its steps.
+    reference : str or None
+        What the protocol that it came by calls it.
     """
 
     body: Mapping[str, Any]
@@ -54,6 +56,7 @@ class Asked:
     due: date
     kind: str = ERASE
     callbacks: Sequence[Callback] = ()
+    reference: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class Request:
         What is to be done, the name of who asked, and how far it is.
     received, due, regulation : str
         When it came, by when it is to be answered, and by which law.
+    reference : str or None
+        What the protocol that it came by calls it.
     policy : str or None
         What was decided about core records, if that was necessary.
     plan : dict or None
@@ -108,6 +113,7 @@ class Request:
     received: str
     due: str
     regulation: str
+    reference: str | None
     policy: str | None
     plan: dict[str, Any] | None
     outcome: str | None
@@ -198,6 +204,8 @@ class Requests:
             "body": asked.body, "kind": asked.kind, "regulation": asked.regulation,
             "callbacks": [each.url for each in asked.callbacks],
         }  # fmt: skip
+        if idempotency is not None:
+            idempotency = self.keys.hmac_of(owner, idempotency)
         if idempotency is not None and (before := self._same(owner, idempotency, body)) is not None:
             return before, False
         try:
@@ -252,7 +260,7 @@ class Requests:
         looked = {"policy": planned and planned.policy, "plan": planned and planned.plan}
         row = {
             "id": id_, "kind": asked.kind, "owner": owner, "state": state, "received": time, "idempotency": idempotency,
-            "due": asked.due.isoformat(), "regulation": asked.regulation, **looked,
+            "due": asked.due.isoformat(), "regulation": asked.regulation, "reference": asked.reference, **looked,
         }  # fmt: skip
         done = connection.execute(INSERT, row)
         assert done.inserted_primary_key is not None

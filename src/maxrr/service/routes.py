@@ -14,7 +14,7 @@ from maxrr.errors import DataError, MaxRRError, WrongState
 from maxrr.evidence import Dossier
 from maxrr.service import metrics, versions
 from maxrr.service.changes import records_of
-from maxrr.service.guard import needs
+from maxrr.service.guard import Guarded, needs
 from maxrr.service.intake import taken
 from maxrr.service.jobs import Job
 from maxrr.service.planning import plan_of, waiting
@@ -23,7 +23,7 @@ from maxrr.service.states import ADD, CANCELLED, ERASE, PLANNED, RECTIFY, REFUSE
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES, Actor
 from maxrr.unlearning.actions import REFUSE
 
-router = APIRouter()
+router = APIRouter(route_class=Guarded)
 
 Asker = Annotated[Actor, Depends(needs(REQUESTER, OPERATOR))]
 Reader = Annotated[Actor, Depends(needs(REQUESTER, OPERATOR, AUDITOR))]

@@ -4,6 +4,7 @@ A database keeps dead rows and logs of what was replaced, so that nothing is sur
 in place: then nobody can read what was sealed under it, in backups of the database neither.
 """
 
+import fcntl
 import hmac
 import json
 import os
@@ -23,6 +24,8 @@ SIZE, NONCE = 32, 12
 class RequestKeys:
     """The keys of requests, one after the other in a file, each at the place that the request's serial number says.
 
+    Before them, at place 0, is a key of the service's own, which stays.
+
     Several processes may use the file: each writes at places that the database gave to it alone.
 
     Parameters
@@ -34,11 +37,21 @@ class RequestKeys:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)  # others may start now
+        if not any(os.pread(self._file, SIZE, 0)):
+            self.make(0)
+            self.flush()
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+        self._own = self.find(0)
 
     @property
     def are_some(self) -> bool:
-        """Whether any key was made here."""
-        return os.fstat(self._file).st_size > 0
+        """Whether the key of any request was made here."""
+        return os.fstat(self._file).st_size > SIZE
+
+    def hmac_of(self, *words: str) -> str:
+        """Return an HMAC by which the same words are known again: a caller may have written a name into them."""
+        return fingerprint(self._own, words)
 
     def make(self, serial: int) -> bytes:
         """Make the key of a request. Call `flush` before the database says that the request is there."""
@@ -99,5 +112,5 @@ def unseal(key: bytes, id_: str, sealed: bytes) -> bytes:
 
 
 def fingerprint(key: bytes, body: Any) -> str:
-    """An HMAC of what was asked for, by which the same call is known again for as long as its key is there."""
+    """An HMAC of what was said, by which the same is known again for as long as the key is there."""
     return hmac.digest(key, json.dumps(body, sort_keys=True).encode(), "sha256").hex()

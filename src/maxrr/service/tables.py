@@ -22,7 +22,8 @@ requests = sa.Table(
     sa.Column("policy", sa.String(16)),  # that was decided on for core records
     sa.Column("plan", sa.JSON),
     sa.Column("sealed", sa.LargeBinary),  # what is asked for, under the request's key
-    sa.Column("idempotency", sa.String(255)),
+    sa.Column("reference", sa.String(64)),  # what a protocol calls it
+    sa.Column("idempotency", sa.String(64)),  # an HMAC of the key that it came with, under the service's own
     sa.Column("fingerprint", sa.String(64)),  # an HMAC of the body, under the request's key
     sa.Column("outcome", sa.String(16)),
     sa.Column("code", sa.String(64)),
