@@ -55,6 +55,14 @@ def commands_made_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def few_models() -> Iterator[None]:
+    """Let audits make do with fewer models than can show anything, for what does not depend on how many there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("maxrr.audit.shadows.LEAST", 8)
+        yield
+
+
 class Turned(pytest.Dir):
     """The folder of the tests, of which each worker collects another part first: what one compiles the others read."""
 

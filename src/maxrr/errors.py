@@ -182,6 +182,10 @@ class TrainingMissing(DataError):
         super().__init__(f"this trains again, by {name}: give that as train=…, in the shell by MAXRR_TRAIN={name}")
 
 
+class NoNetworkReturned(DataError):
+    """A training function that does not return the network that it was given, trained. End it with `return network`."""
+
+
 class TrainingChanged(DataError):
     """A training function that is no longer the one that was used. Bring its module as it was."""
 
@@ -213,6 +217,10 @@ class OtherWeights(WorkspaceError):
 
 class Damaged(WorkspaceError):
     """A file of a workspace that is not as it was written. Restore the folder, or fit again."""
+
+
+class WorkspaceVersion(WorkspaceError):
+    """A workspace that another version of maxrr has written. Use that version, or fit again."""
 
 
 class NotAWorkspace(WorkspaceError):

@@ -10,8 +10,8 @@ import pytest
 from maxrr.audit import AuditReport, audit
 from maxrr.audit.attacks import ATTACKS, FEATURES, Signals
 from maxrr.audit.auditing import labels_of
-from maxrr.audit.findings import ALL, is_found, too_few
-from maxrr.audit.shadows import with_and_without
+from maxrr.audit.findings import ALL, FEWEST, is_found
+from maxrr.audit.shadows import LEAST, with_and_without
 from maxrr.core import HashCore
 from maxrr.data import DataError
 from maxrr.unlearning import MaxRR
@@ -51,13 +51,17 @@ class Constant(MaxRR):
         return np.full((len(X), CLASSES), 1 / CLASSES)
 
 
-def test_that_too_few_models_show_nothing_is_said_before_they_are_made():
+def test_too_few_models_to_show_anything_are_refused_before_they_are_made(monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    with pytest.warns(UserWarning, match="19 are the fewest"), pytest.raises(KeyboardInterrupt):
-        audit(*asked(CORE_IDS), shadows=30, progress=stop)
-    assert [bool(too_few(with_and_without(shadows)[1])) for shadows in (30, 32)] == [True, False]
+    monkeypatch.setattr("maxrr.audit.shadows.LEAST", LEAST)
+    for shadows in (0, FEW, LEAST - 1):
+        with pytest.raises(ValueError, match=str(LEAST)):
+            audit(*asked(CORE_IDS), shadows=shadows, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        audit(*asked(CORE_IDS), shadows=LEAST, progress=stop)
+    assert with_and_without(LEAST)[1] >= FEWEST
 
 
 def test_a_constant_model_gives_chance():

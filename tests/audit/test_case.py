@@ -194,19 +194,6 @@ def test_a_class_that_is_forgotten_may_be_missing_in_the_test_records():
     assert len(make_case(now.model, now.receipt, now.forgotten, without).test) == len(without)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"shadows": FEW - 1}, "8 shadow models or more, not 7"),
-        ({"shadows": 0}, "not 0"),
-        ({"shadows": -8}, "not -8"),
-    ],
-)
-def test_settings_that_will_not_do(request_, settings, words):
-    with pytest.raises(ValueError, match=words):
-        audit(*request_, **settings)
-
-
 def test_a_model_that_is_not_fitted(request_):
     model = fresh(HashCore(0.5, key="house"), TRAINING)
     with pytest.raises(NotFittedError, match="call 'fit'"):

@@ -15,6 +15,7 @@ import pytest
 import maxrr.audit
 from maxrr.audit import AuditReport, auditing
 from maxrr.audit.findings import FOUND, INDISTINGUISHABLE, NOT_ENOUGH
+from maxrr.audit.shadows import LEAST
 from maxrr.data import load
 from maxrr.data.train_test import is_test
 from maxrr.parallel import Ray
@@ -26,6 +27,7 @@ from tests.workspace.problems import as_in_memory
 
 GONE = ("v1", "v2", "v4")  # training records of both classes
 FEW = ("--shadows", 8)
+pytestmark = pytest.mark.usefixtures("few_models")
 
 
 @pytest.fixture(autouse=True)
@@ -278,8 +280,13 @@ def test_the_report_of_another_audit_is_not_written_over(shell: Shell, answered:
     assert said.error == "file-exists"
 
 
-def test_too_few_models_are_refused_before_any_work(shell: Shell, answered: Path) -> None:
-    assert shell("audit", answered, 1, "--shadows", "3", code=2).out == ""
+def test_too_few_models_are_refused_before_any_work(
+    shell: Shell, answered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maxrr.audit.shadows.LEAST", LEAST)
+    said = shell("audit", answered, 1, "--shadows", 16, code=1)
+    assert (said.out, said.error) == ("", "wrong-value")
+    assert str(LEAST) in said.err
 
 
 @pytest.mark.usefixtures("heard")

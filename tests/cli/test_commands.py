@@ -39,6 +39,9 @@ def test_everything_has_help(shell: Shell, path: tuple[str, ...], monkeypatch: p
         ("status ws more", "more"),
         ("predict ws", "FILES"),
         ("data nothing", "nothing"),
+        ("unlearn ws --ids --policy retrain --yes", "--ids"),  # as of --ids $GONE, where the variable is empty
+        ("unlearn ws --ids -y", "--ids"),
+        ("fit digits --out --epochs 3", "--out"),
     ],
 )
 def test_wrong_usage(shell: Shell, arguments: str, named: str) -> None:

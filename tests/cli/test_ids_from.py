@@ -9,7 +9,7 @@ import pytest
 from maxrr.data import load
 from tests.cli.shell import Shell
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = pytest.mark.usefixtures("here", "few_models")
 LINES = [f"{'ill' if row % 4 else 'well'},{row % 4 + row / 100},{row % 7}" for row in range(60)]
 FIT = ("--core", "full", "--epochs", 2)
 

@@ -52,6 +52,7 @@ def test_every_kind_of_ticket(shell: Shell, digits: Path, tmp_path: Path) -> Non
     assert [each["receipt"] for each in told[:6]] == [1, 2, None, None, 1, 3]
     assert told[2]["code"] == "core-refused"
     assert {each["code"] for each in told[6:] if each["outcome"] == "refused"} == {"bad-line"}
+    assert ["987654" in told[3]["why"], "007" in told[8]["why"], told[3]["code"]] == [True, True, "unknown-id"]
     assert ("received" in told[9]["why"], "'tomorrow'" in told[9]["why"]) == (True, True)
     assert told[0]["days_left"] > 300_000
     assert told[2]["days_left"] < 0

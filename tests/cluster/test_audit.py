@@ -15,7 +15,7 @@ from tests.audit.problems import FEW, TRAINING, asked, contents, core
 from tests.cluster.test_training import Watched
 from tests.small_networks import one_thread  # noqa: F401
 
-pytestmark = pytest.mark.usefixtures("cluster")
+pytestmark = pytest.mark.usefixtures("cluster", "few_models")
 
 CORE_IDS = core()[[1, 3, 5]]
 OTHER_IDS = np.setdiff1d(TRAINING.ids, core())[:4]

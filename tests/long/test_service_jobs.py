@@ -1,6 +1,5 @@
 """A real audit and a real replay, as jobs beside requests."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -20,12 +19,10 @@ def test_an_approximate_answer_is_audited_and_an_exact_one_replayed(house):
     house.call("POST", f"/v1/requests/{exact['id']}/jobs", json={"kind": "replay"})
     unseen = table(60, seed=9)
     test = Dataset(unseen.inputs, unseen.labels, unseen.class_names, np.arange(60) + 5, unseen.subjects)
-    told = replace(house.service.settings, sides=lambda workspace: (table(), test), shadows=8)
+    told = replace(house.service.settings, sides=lambda workspace: (table(), test), shadows=32)
     jobs = Jobs(told, house.service.requests.database)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # eight shadow models show little
-        while jobs.turn("one"):
-            pass
+    while jobs.turn("one"):
+        pass
     (audited,) = house.call("GET", f"/v1/requests/{approximate['id']}/jobs").json()
     (replayed,) = house.call("GET", f"/v1/requests/{exact['id']}/jobs").json()
     assert (audited["state"], replayed["state"]) == ("done", "done"), (audited, replayed)

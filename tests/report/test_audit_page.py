@@ -26,7 +26,7 @@ HOSTILE = "\"'><script>alert(1)</script><img src=http://x onerror=alert(1)>&amp;
 
 
 @pytest.fixture(scope="session")
-def audited() -> AuditReport:
+def audited(few_models: None) -> AuditReport:
     """An audit that really happened, of a small model with all attacks."""
     training, test = load("digits")
     training, test = training.select(training.ids[:120]).in_order(), test.select(test.ids[:60])

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore
 from maxrr.data import DataError
-from maxrr.errors import TrainingMissing
+from maxrr.errors import NoNetworkReturned, TrainingMissing
 from maxrr.files import sha256_of
 from maxrr.nets import MLP, Recipe, split
 from maxrr.nets.initial_weights import DrawnAnewWarning
@@ -226,9 +226,13 @@ def test_functions_that_no_fresh_process_finds():
             model_by(train).fit(table())
 
 
+@pytest.mark.parametrize("train", [trainings.nothing, trainings.another_network])
+def test_a_forgotten_return_is_said_first_and_not_called_hard_to_repeat(train):
+    with pytest.raises(NoNetworkReturned):  # and no warning, which is an error here
+        model_by(train).fit(table())
+
+
 @pytest.mark.parametrize(("train", "why"), [
-    (trainings.nothing, "should return the trained network, a torch.nn.Module, not None"),
-    (trainings.another_network, "returned a network with other layers"),
     (trainings.diverging, "weights that are not finite"),
     ("adamw", "train is a function or a Recipe"),
 ])  # fmt: skip

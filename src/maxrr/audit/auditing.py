@@ -3,7 +3,6 @@
 import hashlib
 import shutil
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,8 +16,8 @@ import torch
 
 from maxrr.audit.attacks import ATTACKS, FEATURES, Evidence, Floats, Labels, Signals, View
 from maxrr.audit.case import Case, make_case, working_copy
-from maxrr.audit.findings import AttackResult, AuditReport, ExposedRecord, decide, rank_p_value, rounding, too_few
-from maxrr.audit.shadows import BEFORE, KEPT, LEAST, RETRAINED, Shadows, shadow_models, with_and_without
+from maxrr.audit.findings import AttackResult, AuditReport, ExposedRecord, decide, rank_p_value, rounding
+from maxrr.audit.shadows import BEFORE, KEPT, RETRAINED, Shadows, shadow_models, with_and_without
 from maxrr.data import Dataset
 from maxrr.files import Lock
 from maxrr.nets.recipe import Environment
@@ -56,7 +55,7 @@ def audit(
     test : Dataset
         Records that no model saw: all that were set aside at `fit`. Others are a caveat on the finding.
     shadows : int
-        How many shadow models to train, 8 or more: two fifths with the records, the others without. More find smaller
+        How many shadow models to train, 32 or more: two fifths with the records, the others without. More find smaller
         traces. Choose the number before you see a result.
     device : optional
         Where networks are trained, as in `maxrr.nets.train`.
@@ -84,13 +83,9 @@ def audit(
         There are too few shadow models.
     """
     started = time.perf_counter()
-    if shadows < LEAST:
-        raise ValueError(f"an audit takes {LEAST} shadow models or more, not {shadows}")
+    with_records, retrained = with_and_without(shadows)
     model = working_copy(model)
     case = make_case(model, receipt, forgotten, test)
-    with_records, retrained = with_and_without(shadows)
-    if said := too_few(retrained):
-        warnings.warn(said, stacklevel=2)
     maker = Shadows(case, device, None, progress, engine_from(engine))
     environment = Environment.here(torch.device(maker.here), case.fitted.blueprint.threads)
     if maker.here != str(maker.place):

@@ -8,6 +8,7 @@ else of that model, and no key.
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,20 @@ Wanted = tuple[tuple[str, ...], Sequence[int]]  # kinds of models, and the seeds
 
 # Which models an audit makes.
 
-LEAST, HALF = 8, 4  # shadow models, and of them with the records
+LEAST = 32  # shadow models: of fewer so few are retrained that no rank among them is odd
 SHARE = 0.39  # of them have the records: of 64 these are 25, and among 39 others a p of 0.05 is two ranks of forty
 SHADOWS = 11  # the stream below the model's seed that gives those of shadow models
 PURPOSES = ("with", "without")
 
 
 def with_and_without(shadows: int) -> tuple[int, int]:
-    """Divide the shadow models into those with the records and those without."""
-    with_records = max(HALF, round(SHARE * shadows))
+    """Divide the shadow models into those with the records and those without, and refuse too few."""
+    if shadows < LEAST:
+        raise ValueError(
+            f"an audit by {shadows} shadow models can never show anything: train {LEAST} or more. 64, as by default, "
+            "show more"
+        )
+    with_records = ceil(SHARE * shadows)
     return with_records, shadows - with_records
 
 

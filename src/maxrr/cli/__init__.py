@@ -25,7 +25,7 @@ from maxrr.cli import (
     unlearn,
     verify,
 )
-from maxrr.cli.run import Commands
+from maxrr.cli.run import Command, Commands
 
 __all__ = ["app"]
 
@@ -45,7 +45,7 @@ def group(words: str, commands: dict[str, Callable[..., None]], cls: type[Comman
         pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"max_content_width": 100},
     )  # fmt: skip
     for name, command in commands.items():
-        made.command(name, help=paragraphs(inspect.getdoc(command) or ""))(command)
+        made.command(name, cls=Command, help=paragraphs(inspect.getdoc(command) or ""))(command)
     return made
 
 

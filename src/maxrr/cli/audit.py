@@ -39,7 +39,7 @@ def audit(
         Option(help="Where the forgotten records are, with their ids, if the workspace's source has them no longer."),
     ] = None,
     shadows: Annotated[
-        int, Option(min=8, help="How many models to train. More find smaller traces; choose beforehand.")
+        int, Option(help="How many models to train, 32 or more. More find smaller traces; choose beforehand.")
     ] = 64,
     test: Annotated[
         str | None,
@@ -72,6 +72,7 @@ def audit(
         maxrr audit audit-2.json --page
     """
     from maxrr.audit import audit as audit_
+    from maxrr.audit.shadows import with_and_without
     from maxrr.parallel.ray_cluster import engine_from
 
     if out is not None and out.suffix != ".html":
@@ -81,6 +82,7 @@ def audit(
         return
     if receipt is None:
         raise Stop(USAGE, "name the receipt by its number: maxrr audit ws/ 1")
+    with_and_without(shadows)  # refuses too few, before anything is read
     workers = engine_from(engine)
     with show.progress(), opened(place, records=lambda: training, read_only=True) as found:
         found.check_code(training=True)

@@ -6,9 +6,11 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from typing import Any, NoReturn, TextIO
 
-from typer.core import TyperGroup
+from typer import BadParameter
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from maxrr.cli import show
 from maxrr.errors import MaxRRError, Refused, Stale
@@ -38,6 +40,18 @@ class Stop(Exception):
 SERVICE = {"fastapi", "psycopg", "sqlalchemy", "starlette", "uvicorn"}  # the extra `maxrr[service]`
 LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch"}
 """What is not there where maxrr was installed to check evidence alone (docs/specifications/evidence.md)."""
+
+
+class Command(TyperCommand):
+    """A command whose options do not take one another for values, as they would where a shell variable is empty."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        options = [each for each in self.params if isinstance(each, TyperOption)]
+        names = {name: not each.is_flag for each in options for name in each.opts}
+        for name, value in pairwise(args):
+            if names.get(name) and (value in names or value.startswith("--")):
+                raise BadParameter(f"{value} comes next: a variable in its place may be empty", ctx, param_hint=name)
+        return super().parse_args(ctx, args)
 
 
 class Commands(TyperGroup):

@@ -128,16 +128,15 @@ def note_outcome(result: Result, ticket: Ticket | None, results: Path) -> Result
     if ticket is None:
         return result
     result.outcome = ticket.outcome
+    try:
+        result.receipt, result.guarantee = ticket.receipt.number, ticket.receipt.guarantee
+    except MaxRRError as error:
+        result.code, result.why = error.code, str(error)
     if ticket.answer is not None:
         place = results.with_name(f"{results.stem}.answers") / f"line-{result.line}.json"
         place.parent.mkdir(exist_ok=True)
         write_atomically(place, ticket.answer, private=True)
         result.answer = str(place)
-        return result
-    try:
-        result.receipt, result.guarantee = ticket.receipt.number, ticket.receipt.guarantee
-    except MaxRRError as error:
-        result.code, result.why = error.code, str(error)
     return result
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from maxrr.data import Dataset
-from maxrr.errors import DataError, TrainingChanged, TrainingMissing
+from maxrr.errors import DataError, NoNetworkReturned, TrainingChanged, TrainingMissing
 from maxrr.files import from_plain, sha256_of
 from maxrr.nets.inputs import as_array
 from maxrr.nets.naming import imported_from
@@ -117,10 +117,13 @@ class OwnTraining:
             torch.set_num_threads(threads)
             found = self.function(started, mine, seed, device)
         if not isinstance(found, nn.Module):
-            raise DataError(f"{self.name} should return the trained network, a torch.nn.Module, not {found!r:.80}")
+            raise NoNetworkReturned(
+                f"{self.name} returned {found!r:.80} instead of the network that it was given, trained: end it with "
+                "`return network`"
+            )
         anew = begin(network, seed)
         if types_and_shapes(found.state_dict()) != types_and_shapes(anew.state_dict()):
-            raise DataError(
+            raise NoNetworkReturned(
                 f"{self.name} returned a network with other layers than the one that it was given: return that one, "
                 "trained"
             )
@@ -140,6 +143,8 @@ class OwnTraining:
         try:
             one, other = (self.train(network, part, seed, device, threads).state_dict() for _ in range(2))
             observed = compared(one, other)
+        except NoNetworkReturned:
+            raise
         except Exception as error:  # of the caller's code, which may be made for more records
             observed = f"not looked at: on a part of {len(part):,} records it fails ({type(error).__name__})"
             message = f": {error!s:.80}"

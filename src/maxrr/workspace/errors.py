@@ -4,8 +4,10 @@ import errno
 from pathlib import Path
 from typing import BinaryIO
 
-from maxrr.errors import Damaged, WorkspaceError
+from maxrr.errors import Damaged, WorkspaceVersion
+from maxrr.errors import WorkspaceError as WorkspaceError
 from maxrr.files import open_regular
+from maxrr.version import __version__
 
 NO_FILE = (errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 
@@ -19,11 +21,15 @@ def damaged(path: Path, why: str) -> Damaged:
     )
 
 
-def unfamiliar(path: Path, what: str, known: str) -> WorkspaceError:
-    """Return the error for a workspace that another version of this program wrote."""
-    return WorkspaceError(
-        f"{path} {what}, and this program {known}. Use the maxrr that wrote it, or fit again into another folder, from "
-        "the records without those forgotten here. Nothing was changed or deleted"
+def unfamiliar(path: Path, why: str) -> WorkspaceVersion:
+    """Return the error for a file that is as it was written, and that this version of maxrr does not write like that.
+
+    A file whose hash or HMAC holds says what its writer meant: only another version, or whoever has the key and changed
+    it, means what this one does not understand.
+    """
+    return WorkspaceVersion(
+        f"another version of maxrr than this one ({__version__}) wrote {path}: {why}. Use that version, or "
+        "fit again into another folder, from the records without those forgotten here. Nothing was changed or deleted"
     )
 
 

@@ -149,7 +149,7 @@ class Folder:
         found = states.read_state(path, self.token, key, frames)
         try:  # who keeps what others may erase in the file needs a copy of it, and not a map
             self.content = found.rows.content(self.folder, may_map=not self.read_only)
-            self.parts = {part: states.verified_content(self.folder, found.file_of(part), found) for part in PARTS}
+            self.parts = {part: found.content_of(self.folder, part) for part in PARTS}
             if not self.is_locked:
                 found = self.read_rest(found, frames)
             self.rows_to_erase = found.rows.not_erased(self.content)

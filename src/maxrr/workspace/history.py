@@ -58,7 +58,7 @@ class FirstLine(NamedTuple):
             return cls(token.decode(), made.decode(), int(state or 0))
         version = line.removeprefix(NAME).split(b" ")[0]
         if line.startswith(NAME) and line.endswith(b"\n") and version != b"1":
-            raise unfamiliar(path, f"is of version {version.decode(errors='replace').strip()}", "knows version 1")
+            raise unfamiliar(path, f"it is of version {version.decode(errors='replace').strip()}, not 1")
         raise damaged(path, "it is no history of a workspace")
 
 
@@ -239,7 +239,7 @@ class History:
                 try:
                     found.append(Frame.from_bytes(content[start + HEAD : stop - MAC], start + HEAD))
                 except NOT_A_FRAME as error:
-                    raise damaged(self.path, f"one of its frames does not describe a commit ({error})") from None
+                    raise unfamiliar(self.path, f"one of its frames does not describe a commit ({error})") from None
                 self.length, self.last_bytes = stop, bytes(content[start:stop])
         if found:
             self.mac, self.last = self.last_bytes[-MAC:], without_changes(found[-1])

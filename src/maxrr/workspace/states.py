@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from maxrr.errors import WorkspaceError
+from maxrr.errors import WorkspaceError, WorkspaceVersion
 from maxrr.files import from_plain, parse_json
 from maxrr.files.strict_json import Count, Digest
 from maxrr.svm.certificate import FORM
@@ -76,6 +76,11 @@ class StoredState:
         """Return the name of the file of a part."""
         return file_of(self.files.hashes, part, self.token)
 
+    def content_of(self, folder: Path, part: str) -> bytes:
+        """Read the file of a part."""
+        name = self.file_of(part)
+        return verified_content(folder / name, self.files.hashes[name])
+
 
 def state_after(before: StoredState | None, token: str, key: bytes, frames: Sequence[Frame]) -> StoredState:
     """Return the state after some frames. It shares the lists of blocks, erased rows and exports, and adds to them."""
@@ -99,12 +104,12 @@ def read_state(path: Path, token: str, key: bytes, frames: Sequence[Frame]) -> S
     """Return the state after all frames of a history; refuse frames that this program cannot have written."""
     forms = [frame.files.get("form") for frame in frames if isinstance(frame.files, dict)]
     if forms and forms[-1] != FORM:
-        raise unfamiliar(path, f"names heads in canonical form {forms[-1]!r}", f"makes form {FORM}")
+        raise unfamiliar(path, f"its heads are in canonical form {forms[-1]!r}, not {FORM}")
     try:
         found = state_after(None, token, key, frames)
         check_state(found)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise damaged(path, f"it does not describe a workspace ({error})") from None
+        raise unfamiliar(path, f"it does not describe a workspace ({error})") from None
     return found
 
 
@@ -138,14 +143,14 @@ def key_in(folder: Path, token: str) -> bytes:
     try:
         return from_plain(Secrets, parse_json(content.decode())).key
     except ValueError as error:
-        raise damaged(paths[-1], f"there is no key in it ({error})") from None
+        raise unfamiliar(paths[-1], f"there is no key in it ({error})") from None
 
 
-def verified_content(folder: Path, name: str, known: StoredState) -> bytes:
-    """Read a file that the history names, and refuse content with another hash."""
-    content = content_of(folder / name)
-    if hashlib.sha256(content).hexdigest() != known.files.hashes[name]:
-        raise damaged(folder / name, "its content does not have the hash that the history names")
+def verified_content(path: Path, sha256: str) -> bytes:
+    """Read a file that the history names, and refuse content with another hash than the history has."""
+    content = content_of(path)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise damaged(path, "its content does not have the hash that the history names")
     return content
 
 
@@ -172,7 +177,7 @@ def facts_and_words(path: Path, content: bytes) -> tuple[Facts, Words]:
         facts, words = (parse_json(head["__metadata__"][name]) for name in (FACTS, WORDS))
         return from_plain(Facts, facts), from_plain(Words, words)
     except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise damaged(path, f"it does not describe a model ({error})") from None
+        raise unfamiliar(path, f"it does not describe a model ({error})") from None
 
 
 def file_of(files: Iterable[str], part: str, token: str) -> str:
@@ -241,8 +246,11 @@ class Commit:
         if not files:
             return None
         try:
-            heads = path.parent / file_of(files[-1]["hashes"], HEADS, token)
-            facts, words = facts_and_words(heads, content_of(heads))
+            hashes = files[-1]["hashes"]
+            heads = path.parent / file_of(hashes, HEADS, token)
+            facts, words = facts_and_words(heads, verified_content(heads, hashes[heads.name]))
+        except WorkspaceVersion:
+            raise
         except (WorkspaceError, LookupError, TypeError, ValueError) as error:
             if len(frames_in(path)) > len(frames):  # somebody has committed meanwhile, and replaced the file
                 return cls.last(folder)

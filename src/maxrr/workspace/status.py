@@ -12,7 +12,7 @@ from maxrr.unlearning.actions import Guarantee
 from maxrr.unlearning.receipts import NOTHING, HeadCertificate, Receipt, claim_of, depending, left_in_extractor
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import states
-from maxrr.workspace.errors import damaged
+from maxrr.workspace.errors import unfamiliar
 from maxrr.workspace.exports import Export, describe_exports, state_under, unseal_notes
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.names import HEADS, history_of
@@ -185,7 +185,7 @@ def status_of(files: Folder, people: dict[str, int] | None) -> Status:
     try:
         classes = [words.class_names[number] for number in counts.classes]
     except IndexError:
-        raise damaged(files.folder / files.stored.file_of(HEADS), "it does not have all classes") from None
+        raise unfamiliar(files.folder / files.stored.file_of(HEADS), "it does not have all classes") from None
     exactness = depending(conditions) if conditions else f"{depending([])}: {facts.depended_on}"
     told = {
         "workspace": str(files.folder),

@@ -29,7 +29,7 @@ from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import codec, older_copies, states
 from maxrr.workspace.codec import Ints, Table
-from maxrr.workspace.errors import damaged
+from maxrr.workspace.errors import unfamiliar
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.history import Frame, History
 from maxrr.workspace.names import EXTRACTOR, HEADS, ROWS, SECRETS, history_name, name_of
@@ -127,10 +127,10 @@ class Store(Folder):
         except WorkspaceError:
             raise
         except Exception as error:  # whatever comes of content that is not ours
-            raise damaged(path, f"no model can be made of what it says ({error})") from error
+            raise unfamiliar(path, f"no model can be made of what it says ({error})") from error
         self.parts, self.tombstones, self.people = {}, [], {}  # they would outlive what is forgotten
         if model_hash != self.facts.model_hash:
-            raise damaged(path, "the model does not have the hash that it names")
+            raise unfamiliar(path, "the model does not have the hash that it names")
         if self.read_only:
             self.table = self.table[:0]
         self.committed = found
