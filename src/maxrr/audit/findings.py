@@ -293,10 +293,16 @@ def side(finding: Finding) -> str:
     return "as if it shunned the records" if finding.low <= ALPHA else "in some records more than in others"
 
 
+def too_few(retrained: int) -> str:
+    """Say that so few retrained models can never show anything; empty where they can."""
+    said = f"{retrained} retrained models can never show anything, {FEWEST} are the fewest that can"
+    return said if retrained < FEWEST else ""
+
+
 def reason(finding: Finding) -> str:
     """Say why there is not enough evidence."""
-    if finding.retrained < FEWEST:
-        return f"{finding.retrained} retrained models can never show anything, {FEWEST} are the fewest that can"
+    if said := too_few(finding.retrained):
+        return said
     if finding.power[ALL].rate < WORTH:
         return f"nothing found, but of models that kept all records the same test finds {finding.power[ALL]}"
     return f"all in all it does not stand out, but its mean score alone does: {sides(finding)}"
