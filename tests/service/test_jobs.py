@@ -3,6 +3,9 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+from sqlalchemy import update
+
+from maxrr.service import tables
 from maxrr.service.jobs import Jobs
 from tests.unlearning.problems import table
 
@@ -18,6 +21,12 @@ def jobs_of(house, id_):
     return [
         (each["kind"], each["state"], each["result"]) for each in house.call("GET", f"/v1/requests/{id_}/jobs").json()
     ]
+
+
+def write(house, serial, **values):
+    """Write what a job is to be, as if a worker had."""
+    with house.service.requests.database.write() as connection:
+        connection.execute(update(tables.jobs).where(tables.jobs.c.serial == serial).values(**values))
 
 
 def done(house, monkeypatch):

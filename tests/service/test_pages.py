@@ -17,7 +17,7 @@ from maxrr.service.verifying import keys_in
 from maxrr.unlearning.actions import Outcome
 from tests.service.conftest import KEY, House
 from tests.service.test_changes import ADDED, correction
-from tests.service.test_jobs import approximate, done
+from tests.service.test_jobs import approximate, done, write
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}"
 
@@ -422,14 +422,14 @@ def test_audits_and_replays_are_asked_for_and_told(house, visit, monkeypatch):
     assert "It is asked for: see below." in text
     assert f'href="{where}/audit"' not in text  # it is queued already
     assert operator.post(f"{where}/replay").status_code == 303
-    house.service.jobs.write(2, state="done", result="identical")
+    write(house, 2, state="done", result="identical")
     done(house, monkeypatch)
     text = operator.get(where).text
     assert "Indistinguishable" in text
     assert str(Outcome.identical.meaning) in html.unescape(text).lower()
     assert "An audit is due" not in text.partition("in its own words")[0]
     assert f'href="{where}/audit"' in text
-    house.service.jobs.write(1, state="failed", result="records-missing")
+    write(house, 1, state="failed", result="records-missing")
     assert "Work that needs the raw records" in operator.get(where).text
     assert f'href="{where}/audit"' not in visit(AUDITOR).get(where).text
 
