@@ -1,0 +1,207 @@
+"""Seven techniques to forget without retraining, each a function that changes networks in place.
+
+None promises anything that somebody could check. Settings are arguments, and their defaults what was published, or as
+near to it as another network allows; `GRIDS` has what is tried beside that.
+
+References
+----------
+Fine-tuning, random labels: A. Golatkar, A. Achille, S. Soatto, "Eternal sunshine of the spotless net", 2020;
+L. Graves, V. Nagisetty, V. Ganesh, "Amnesiac machine learning", 2021.
+NegGrad+, SCRUB: M. Kurmanji, P. Triantafillou, J. Hayes, E. Triantafillou, "Towards unbounded machine unlearning",
+2023.
+SalUn: C. Fan et al., "SalUn: empowering machine unlearning via gradient-based weight saliency", 2024.
+MSG (masked small gradients), CT (convolution transpose): the two strongest of eighteen in X. F. Cadet, A. Borovykh,
+M. Malekzadeh, S. Ahmadi-Abhari, H. Haddadi, "Deep unlearn: benchmarking machine unlearning", 2024, from NeurIPS's
+challenge of 2023.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import log_softmax
+
+from lab.compare.descent import Technique, Weights, Work, change, cross_entropies, descend
+from maxrr.data import Dataset
+from maxrr.nets.inputs import Records
+
+LABELS, DRAWN, SAMPLE = 1, 2, 3  # what numbers are drawn for
+
+
+def loss_on(work: Work, side: Records, rows: Tensor) -> Tensor:
+    """Each network's cross-entropy on some records of a side."""
+    inputs, labels = side.batch(rows)
+    assert isinstance(inputs, Tensor)
+    return cross_entropies(work.stack.scores(inputs), labels)
+
+
+def fine_tune(work: Work, epochs: int = 5, lr: float = 1e-2) -> None:
+    """Go on training on the records that stay."""
+    descend(work, lambda rows: loss_on(work, work.stay, rows), count=len(work.stay), epochs=epochs, lr=lr)
+
+
+def neg_grad(work: Work, epochs: int = 5, lr: float = 1e-2, climb: float = 0.01) -> None:
+    """NegGrad+: descend on the records that stay, and climb on those to forget, in the same steps."""
+    leaving = forever(work)
+
+    def losses(rows: Tensor) -> Tensor:
+        kept = loss_on(work, work.stay, rows)
+        return (1.0 - climb) * kept - climb * loss_on(work, work.leave, next(leaving)) if len(work.leave) else kept
+
+    descend(work, losses, count=len(work.stay), epochs=epochs, lr=lr)
+
+
+def random_labels(work: Work, epochs: int = 5, lr: float = 1e-2, reins: Weights | None = None) -> None:
+    """Train on everything, where each record to forget has another label, drawn at random."""
+    stay = len(work.stay)
+    true = torch.cat([work.stay.labels, work.leave.labels]).expand(work.stack.count, -1).clone()
+    drawn = [draw.integers(1, work.classes, len(work.leave)) for draw in work.draws(LABELS)]
+    true[:, stay:] = (true[:, stay:] + work.rows(drawn)) % work.classes
+    inputs = torch.cat([side.inputs for side in (work.stay, work.leave)])  # type: ignore[misc]
+    both = Records(inputs, true[0], work.stay.dtype)
+
+    def losses(rows: Tensor) -> Tensor:
+        images = both.batch(rows)[0]
+        assert isinstance(images, Tensor)
+        return cross_entropies(work.stack.scores(images), true.gather(1, rows))
+
+    descend(work, losses, count=true.shape[1], epochs=epochs, lr=lr, reins=reins)
+
+
+def scrub(
+    work: Work, epochs: int = 5, climbs: int = 3, lr: float = 1e-2, alpha: float = 0.5, heat: float = 4.0,
+    climbing: float = 0.1,
+) -> None:  # fmt: skip
+    """SCRUB: for some epochs away from the teacher, the model before, on the records to forget; always near it on the
+    others. Steps away are taken at `climbing` times the rate.
+    """
+    before = {name: weights.detach().clone() for name, weights in work.stack.weights.items()}
+
+    def apart(side: Records, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        inputs, labels = side.batch(rows)
+        assert isinstance(inputs, Tensor)
+        scores = work.stack.scores(inputs)
+        with torch.no_grad():
+            teacher = work.stack.scores(inputs, before)
+        return divergence(teacher, scores, heat), scores, labels
+
+    def near(rows: Tensor) -> Tensor:
+        away, scores, labels = apart(work.stay, rows)
+        return cross_entropies(scores, labels) + alpha * away
+
+    for epoch in range(epochs):
+        if epoch < climbs and len(work.leave):
+            descend(work, lambda rows: -apart(work.leave, rows)[0], count=len(work.leave), epochs=1, first=epoch,
+                    lr=climbing * lr)  # fmt: skip
+        descend(work, near, count=len(work.stay), epochs=1, first=epoch, lr=lr)
+
+
+def divergence(teacher: Tensor, scores: Tensor, heat: float) -> Tensor:
+    """KL of each network's softened answers from its teacher's."""
+    said, now = (log_softmax(each / heat, -1) for each in (teacher, scores))
+    return (said.exp() * (said - now)).sum(-1).mean(1) * heat**2
+
+
+def salun(work: Work, epochs: int = 5, lr: float = 1e-2, share: float = 0.5) -> None:
+    """SalUn: random labels, and only this share of the weights moves, on which the loss to forget depends most."""
+    random_labels(work, epochs, lr, saliency(work, share) if len(work.leave) else None)
+
+
+def saliency(work: Work, share: float) -> Weights:
+    """1 for the weights with the largest gradient of the forgotten records' loss in a network, 0 for the others."""
+    slopes = {name: slope.abs() for name, slope in work.stack.gradient(whole_loss(work, work.leave)).items()}
+    flat = torch.cat([slope.flatten(1) for slope in slopes.values()], 1)
+    still = round((1.0 - share) * flat.shape[1])
+    least = flat.kthvalue(still, 1).values if still else -torch.ones_like(flat[:, 0])
+    return {name: (slope > along(least, slope)).to(slope) for name, slope in slopes.items()}
+
+
+def msg(work: Work, epochs: int = 5, lr: float = 1e-3, share: float = 0.3, rein: float = 0.1) -> None:
+    """MSG: draw anew, in each convolution, the weights on which keeping and forgetting differ least; then fine-tune,
+    mostly these.
+    """
+    size = min(len(work.leave), len(work.stay))
+    sample = work.rows([draw.choice(len(work.stay), size, replace=False) for draw in work.draws(SAMPLE)])
+    losses = torch.zeros(work.stack.count, device=work.stack.device)
+    if size:
+        losses = loss_on(work, work.stay, sample) - whole_loss(work, work.leave)
+    slopes = work.stack.gradient(losses) if size else work.stack.weights
+    reins = {name: torch.full_like(weights, rein).detach() for name, weights in work.stack.weights.items()}
+    for name in work.stack.kernels():
+        sizes = slopes[name].detach().abs()
+        least = sizes.flatten(1).kthvalue(max(1, round(share * sizes[0].numel())), 1).values
+        drawn, weights = sizes <= along(least, sizes), work.stack.weights[name]
+        reins[name][drawn] = 1.0
+        bound = weights[0, 0].numel() ** -0.5  # as PyTorch draws the weights of convolutions
+        fresh = [draw.uniform(-bound, bound, tuple(weights[0].shape)) for draw in work.draws(DRAWN)]
+        with torch.no_grad():
+            weights[drawn] = torch.from_numpy(np.stack(fresh)).to(weights)[drawn]
+    descend(work, lambda rows: loss_on(work, work.stay, rows), count=len(work.stay), epochs=epochs, lr=lr,
+            schedule="linear", warm_up=0.2, weight_decay=5e-4, reins=reins)  # fmt: skip
+
+
+def transpose(work: Work, epochs: int = 3, lr: float = 1e-3) -> None:
+    """CT: transpose every kernel, and fine-tune."""
+    with torch.no_grad():
+        for name in work.stack.kernels():
+            work.stack.weights[name].copy_(work.stack.weights[name].transpose(-1, -2).clone())
+    descend(work, lambda rows: loss_on(work, work.stay, rows), count=len(work.stay), epochs=epochs, lr=lr,
+            schedule="cosine")  # fmt: skip
+
+
+def whole_loss(work: Work, side: Records) -> Tensor:
+    """Each network's loss on all records of a side; a thousand at most, for memory."""
+    rows = torch.arange(min(len(side), 1_000), device=work.stack.device)
+    return loss_on(work, side, rows.expand(work.stack.count, -1))
+
+
+def along(values: Tensor, like: Tensor) -> Tensor:
+    """One value for each network, in the shape of its weights."""
+    return values.view(-1, *(1 for _ in like.shape[1:]))
+
+
+def forever(work: Work) -> Iterator[Tensor]:
+    """Batches of records to forget, over and over."""
+    epoch = 0
+    while True:
+        yield from work.batches(len(work.leave), epoch)
+        epoch += 1
+
+
+TECHNIQUES: Mapping[str, Any] = {
+    "fine-tuning": fine_tune, "NegGrad+": neg_grad, "random labels": random_labels, "SCRUB": scrub, "SalUn": salun,
+    "MSG": msg, "CT": transpose,
+}  # fmt: skip
+
+# What is tried of each, on validation records: the first is published, or the function's own.
+Settings = Mapping[str, Any]
+RATES: tuple[Settings, ...] = ({}, {"lr": 1e-3}, {"lr": 3e-2}, {"lr": 1e-1})
+FASTER: tuple[Settings, ...] = ({}, {"lr": 3e-3}, {"lr": 1e-2}, {"lr": 3e-2})
+GRIDS: Mapping[str, tuple[Settings, ...]] = {
+    "fine-tuning": (*RATES, {"epochs": 10}, {"epochs": 10, "lr": 3e-2}),
+    "NegGrad+": (*RATES, {"climb": 0.001}, {"climb": 0.05}),
+    "random labels": (*RATES, {"epochs": 2}, {"epochs": 2, "lr": 1e-3}),
+    "SCRUB": (*RATES, {"climbs": 1}, {"climbing": 0.01}),
+    "SalUn": (*RATES, {"share": 0.1}, {"epochs": 2, "lr": 1e-3}),
+    "MSG": (*FASTER, {"epochs": 10, "lr": 1e-2}, {"share": 0.1}),
+    "CT": (*FASTER, {"epochs": 6, "lr": 1e-2}, {"lr": 1e-1}),
+}
+
+
+def technique_of(name: str, settings: Settings) -> Technique:
+    """A technique with these settings."""
+    return partial(TECHNIQUES[name], **settings)
+
+
+def as_policy(technique: Technique, seed: int = 0, device: str = "cpu") -> Any:
+    """Make a `core_policy` of a technique: it changes the extractor below our heads, with these as the last layer."""
+
+    def policy(extractor: nn.Module, core: Dataset, leaving: Dataset, heads: nn.Linear) -> nn.Module:
+        whole = nn.Sequential(extractor, heads)
+        change(technique, [whole], core, leaving, [seed], torch.device(device), heads.out_features)
+        return extractor
+
+    return policy
