@@ -51,7 +51,13 @@ def test_requests_are_answered(house):
     house.work()
     outcomes = [house.follow(each["id"])["outcome"] for each in [*asked, again]]
     assert outcomes == ["done", "done", "nothing-here", "already-done"]
-    assert house.call("GET", "/v1/status").json()["requests"] == {"done": 4, "late": 0, "due_soon": 0}
+    assert house.call("GET", "/v1/status").json()["requests"] == {
+        "done": 4,
+        "late": 0,
+        "due_soon": 0,
+        "not_fetched": 4,
+        "not_delivered": 4,
+    }
     assert house.call("POST", f"/v1/requests/{asked[0]['id']}/delivered").json()["delivered"]
 
 

@@ -54,8 +54,8 @@ def test_the_table_has_what_is_told(start, said, receiver):
             continue
         outcome, guarantee = ENDS.get(end, (None, None))
         now = replace(request, state=state, outcome=outcome, guarantee=guarantee, ended="x" if state in ENDED else None)
-        step = callbacks.Step(now, 1, 0, "", "https://x/y", sealed, 1, state, "", "executing", "opendsr:id")
-        answer = OpenDSR(said.opendsr).status(now, "id", state)
+        step = callbacks.Step(now, 1, 0, "", "https://x/y", sealed, 1, state, "", "executing")
+        answer = OpenDSR(said.opendsr).status(now, state)
         assert by_opendsr == f"`{answer['request_status']}`"
         assert by_fides == ("waits" if teller(house.service.requests)(step) is None else "complete")
         event = json.loads(webhooks.message(step, {"https://x/y": b"k"}).body)

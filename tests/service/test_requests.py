@@ -1,6 +1,7 @@
 """A request from its submission to the page of the person."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,30 @@ def test_core_records_wait_for_a_decision_that_shows_each_policy(house):
     assert states(request) == ["received", "planned", "waiting", "planned", "executing", "done"]
     assert request["events"][3]["actor"] == "operator"
     assert request["events"][3]["reason"] == "approved: retrain, by law"
+
+
+def test_what_moves_heads_shares_a_training_that_is_due(house):
+    """What shapes nothing waits for nobody; an unapproved core record does not slip in."""
+    free, influential, core = (house.submit(ids=[house.ids(kind)[0]])["id"] for kind in ("free", "influential", "core"))
+    house.call("POST", f"/v1/requests/{core}/approve", json={"policy": "retrain"})
+    smuggled = house.service.requests.find(house.submit(ids=house.ids("core")[1:2])["id"])
+    plan = {**smuggled.plan, "influential": 1}
+    house.service.requests.move([smuggled.serial], "planned", "as if before a fit", plan=plan)
+    house.worker.settings = replace(house.service.settings, gather=3600.0)
+    with house.service.settings.open(False) as workspace:
+        while house.worker.turn(workspace):
+            pass
+        found = [house.follow(id_)["state"] for id_ in (free, influential, core, smuggled.id)]
+        assert found == ["done", "planned", "planned", "planned"]
+        house.worker.due = 0.0
+        while house.worker.turn(workspace):
+            pass
+        numbers = [house.follow(id_)["receipt"] for id_ in (free, influential, core)]
+        assert house.follow(smuggled.id)["state"] == "waiting"
+        alone, *shared = (workspace.receipt(number).receipt for number in numbers)
+    assert alone.guarantee == "exact-untouched"
+    assert [each.guarantee for each in shared] == ["exact-retrain"] * 2
+    assert len({(each.model_before, each.model_after) for each in shared}) == 1
 
 
 def test_nothing_here_is_an_answer_with_a_signature(house):

@@ -199,7 +199,7 @@ class Callbacks:
 
     def _send(self, host: str, some: Sequence[Step]) -> None:
         """Send to one host, one after the other. Where it cannot be reached, the others wait as well."""
-        endings, away, until = [], "", time.monotonic() + TAKEN / 2
+        endings, arrived, away, until = [], list[int](), "", time.monotonic() + TAKEN / 2
         for step in some:
             if time.monotonic() > until:
                 break
@@ -211,7 +211,11 @@ class Callbacks:
             code = "" if message is None else away or send(host, step.url, message)
             away = code if code and not code.startswith("http-") else away
             endings.append(ending(step, code))
+            if message is not None and not code and step.state == DONE and step.protocol != "webhook":
+                arrived.append(step.request.serial)
         self._write(endings)
+        if arrived:
+            self.requests.note_fetched(arrived)
 
     def _write(self, endings: Sequence[Mapping[str, Any]]) -> None:
         table = tables.deliveries

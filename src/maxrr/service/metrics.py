@@ -32,7 +32,7 @@ def calls(watch: Watch) -> Iterator[str]:
 
 
 def requests(counts: Mapping[str, int]) -> Iterator[str]:
-    """The requests by state, and those that are late or due within a week."""
+    """The requests by state, those that are late or due within a week, and the answers that have not arrived yet."""
     yield "# TYPE maxrr_requests gauge"
     for state in STATES:
         yield f'maxrr_requests{{state="{state}"}} {counts.get(state, 0)}'
@@ -40,6 +40,9 @@ def requests(counts: Mapping[str, int]) -> Iterator[str]:
     yield f"maxrr_requests_late {counts['late']}"
     yield "# TYPE maxrr_requests_due_soon gauge"
     yield f"maxrr_requests_due_soon {counts['due_soon']}"
+    yield "# TYPE maxrr_answers gauge"
+    for name in ("not_fetched", "not_delivered"):
+        yield f'maxrr_answers{{state="{name}"}} {counts[name]}'
 
 
 def at_work(workers: Mapping[str, tuple[str, str, float]]) -> Iterator[str]:

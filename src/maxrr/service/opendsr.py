@@ -199,6 +199,8 @@ class OpenDSR:
         def follow(call: Call, id: str, actor: Controller) -> dict[str, Any]:
             """Return the status of a request."""
             request = found(call, id, actor)
+            if request.state == DONE and request.fetched is None:
+                call.app.state.service.requests.note_fetched([request.serial])
             return self.status(request, request.state)
 
         @made.delete("/requests/{id}", status_code=202)

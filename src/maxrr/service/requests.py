@@ -101,8 +101,9 @@ class Request:
         How many receipts there were when an addition or a correction was begun.
     number, guarantee : int, str or None
         The number of the receipt, and what it promises.
-    ended, delivered : str or None
-        When it came to an end, and when its answer was delivered.
+    ended, fetched, delivered : str or None
+        When it came to an end; when its answer first reached who asked; and when that was said to have arrived with the
+        person, or was fetched long ago, so that names were destroyed.
     """
 
     serial: int
@@ -122,6 +123,7 @@ class Request:
     number: int | None
     guarantee: str | None
     ended: str | None
+    fetched: str | None
     delivered: str | None
 
     @property
@@ -318,11 +320,13 @@ class Requests:
 
     def listed(
         self, states: Sequence[str] = (), *, owner: str | None = None, late: bool = False, due_first: bool = False,
+        delivered: bool | None = None,
         after: tuple[str, int] | None = None, limit: int = 50,
     ) -> list[Request]:  # fmt: skip
         """Return a page of requests, the newest first, or those that are due next.
 
-        `after` is the last one of the page before: its day and its serial number.
+        `delivered` chooses answers that were delivered, or those that were not. `after` is the last one of the page
+        before: its day and its serial number.
         """
         table = tables.requests
         query = select(*SHOWN).limit(min(limit, MOST))
@@ -332,6 +336,8 @@ class Requests:
             query = query.where(table.c.owner == owner)
         if late:
             query = query.where(table.c.state.in_(OPEN), table.c.due < today().isoformat())
+        if delivered is not None:
+            query = query.where(table.c.state == DONE, table.c.delivered.is_not(None) == delivered)
         if due_first:
             query = query.order_by(table.c.due, table.c.serial)
             if after is not None:
@@ -351,7 +357,9 @@ class Requests:
             return [Event(*row) for row in connection.execute(query)]
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
-        """Return how many requests there are by state, how many open ones are late, and due within a week."""
+        """Return how many requests there are by state, how many open ones are late, and due within a week, and
+        how many answers were not fetched or delivered yet.
+        """
         table, day = tables.requests, today()
         week = (day + timedelta(days=7)).isoformat()
         with self.database.read() as connection:
@@ -362,6 +370,9 @@ class Requests:
             found["late"] = connection.scalar(is_open.where(table.c.due < day.isoformat())) or 0
             within = is_open.where(table.c.due >= day.isoformat(), table.c.due <= week)
             found["due_soon"] = connection.scalar(within) or 0
+            for name in ("fetched", "delivered"):
+                lacks = select(func.count()).where(whose, table.c.state == DONE, table.c[name].is_(None))
+                found[f"not_{name}"] = connection.scalar(lacks) or 0
         return found
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -486,11 +497,18 @@ class Requests:
         self._delivered([request.serial])
         return self.find(request.id)
 
+    def note_fetched(self, serials: Sequence[int]) -> None:
+        """Note that answers have reached who asked."""
+        table = tables.requests
+        first = update(table).where(table.c.serial.in_(serials), table.c.fetched.is_(None))
+        with self.database.write() as connection:
+            connection.execute(first.values(fetched=now()))
+
     def forget(self, days: int) -> int:
-        """Destroy what names people in requests that ended so many days ago, and return in how many."""
+        """Destroy what names people in requests whose answers were fetched so many days ago, and return in how many."""
         before = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         table = tables.requests.c
-        late = select(table.serial).where(table.state.in_(ENDED), table.ended < before, table.delivered.is_(None))
+        late = select(table.serial).where(table.state == DONE, table.fetched < before, table.delivered.is_(None))
         with self.database.read() as connection:
             serials = list(connection.scalars(late))
         if serials:

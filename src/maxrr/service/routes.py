@@ -122,6 +122,7 @@ class RequestShown(BaseModel):
     receipt: int | None
     guarantee: str | None
     ended: datetime | None
+    fetched: datetime | None
     delivered: datetime | None
     events: list[Event] | None = None
 
@@ -218,15 +219,17 @@ def change_of(service: Any, kind: str, said: Addition | Correction) -> Asked:
 @router.get("/v1/requests")
 def listed(
     call: Call, actor: Reader, state: Annotated[list[str] | None, Query()] = None, late: bool = False,
+    delivered: bool | None = None,
     order: Literal["newest", "due"] = "newest", limit: Annotated[int, Query(ge=1, le=500)] = 50,
     after: Annotated[str | None, Query(pattern=r"^\d{4}-\d\d-\d\d\.\d{1,18}$")] = None,
 ) -> Page:  # fmt: skip
-    """List requests: those of a state, late ones, the newest or what is due next first, a page at a time."""
+    """List requests: those of a state, late ones, those whose answer was delivered or not; a page at a time."""
     if wrong := set(state or ()) - set(STATES):
         raise DataError(f"there is no state {min(wrong)!r:.40}: {', '.join(STATES)}")
     day, _, serial = (after or "").partition(".")
     some = call.app.state.service.requests.listed(
         state or (), owner=actor.name if actor.role == REQUESTER else None, late=late, due_first=order == "due",
+        delivered=delivered,
         after=(day, int(serial)) if after else None, limit=limit,
     )  # fmt: skip
     more = f"{some[-1].due}.{some[-1].serial}" if len(some) == limit else None
@@ -304,7 +307,11 @@ def receipt(call: Call, id: str, actor: Reader) -> Response:
     request = found(call, id, actor)
     if request.number is None and actor.role == AUDITOR:
         raise WrongState(f"request {id} has no receipt: its answer names somebody, and is for who asked")
-    return Response(call.app.state.service.requests.answer(request), media_type="application/json")
+    requests = call.app.state.service.requests
+    answer = requests.answer(request)
+    if request.fetched is None and actor.name == request.owner:
+        requests.note_fetched([request.serial])
+    return Response(answer, media_type="application/json")
 
 
 @router.get("/v1/requests/{id}/page", response_class=Response)

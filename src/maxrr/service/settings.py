@@ -32,7 +32,7 @@ class Settings:
     gather : float
         How many seconds a training waits for others that are approved meanwhile: they share it.
     keep : int
-        How many days after the end of a request the names in it are kept, if nobody said that its answer was delivered.
+        How many days the names in a request are kept after its answer was fetched, if nobody said that it arrived.
     rate : float
         How many calls a second a token may make. It may save up those of two seconds.
     body : int

@@ -32,7 +32,8 @@ requests = sa.Table(
     sa.Column("guarantee", sa.String(32)),
     sa.Column("answer", sa.LargeBinary),  # the receipt; sealed where it is a statement that nothing is here
     sa.Column("ended", sa.String(32)),
-    sa.Column("delivered", sa.String(32)),
+    sa.Column("fetched", sa.String(32)),  # when the answer reached who asked
+    sa.Column("delivered", sa.String(32)),  # when somebody said that it was delivered: names are destroyed then
     sa.UniqueConstraint("owner", "idempotency"),
     sa.Index("by_state", "state", "due", "serial"),
     sqlite_autoincrement=True,

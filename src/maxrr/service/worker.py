@@ -29,7 +29,7 @@ from maxrr.errors import (
 from maxrr.service import tables
 from maxrr.service.changes import carry_out
 from maxrr.service.jobs import AUDIT, Jobs
-from maxrr.service.planning import look
+from maxrr.service.planning import look, plan_of
 from maxrr.service.problems import note
 from maxrr.service.requests import Ending, Planned, Request, Requests
 from maxrr.service.sealing import seal
@@ -37,7 +37,7 @@ from maxrr.service.settings import Settings
 from maxrr.service.states import DONE, ERASE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
 from maxrr.service.versions import record
 from maxrr.svm import ConvergenceError
-from maxrr.unlearning.actions import REFUSE, Guarantee
+from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, Guarantee
 from maxrr.unlearning.receipts import Receipt
 from maxrr.workspace import Ticket, Workspace
 from maxrr.workspace.batches import NOTHING_HERE
@@ -73,6 +73,7 @@ class Worker:
         self.stopping = threading.Event()
         self.said = ("", "", 0.0)
         self.forgot = float("-inf")
+        self.due = float("inf")  # when that begins for which others may wait
         self.held: Workspace | None = None
         self.recorded = ""
         self.test: Dataset | None = None
@@ -140,22 +141,42 @@ class Worker:
         self.look_at_new(workspace)
         begun = self.requests.listed([EXECUTING], due_first=True, limit=TOGETHER)
         some = begun or self.requests.listed([PLANNED], due_first=True, limit=TOGETHER)
-        if not some:
-            return False
-        some = [each for each in some if each.kind != ERASE][:1] or some  # a change is carried out by itself
-        policy = min({each.policy or REFUSE for each in some}, key=lambda policy: (policy != REFUSE, policy))
-        if policy != REFUSE and not begun and some[0].kind == ERASE:  # others may share the training
-            if self.stopping.wait(self.settings.gather):
-                return False
-            some = self.requests.listed([PLANNED], due_first=True, limit=TOGETHER)
-        some = [each for each in some if (each.policy or REFUSE) == policy and each.kind == some[0].kind]
-        if not begun:
-            some = self.claimed(workspace, some)
-        self.execute(workspace, some, policy)
-        return True
+        batches = [(each.policy or REFUSE, [each]) for each in some if each.kind != ERASE]  # each is a change by itself
+        found: dict[str, list[Request]] = {REFUSE: [], KEEP: [], RETRAIN: []}
+        for each in some:
+            if each.kind == ERASE:
+                found[each.policy or REFUSE].append(each)
+        batches += (found if begun else self.arranged(workspace, found)).items()
+        for policy, batch in batches:
+            if mine := batch if begun else self.claimed(workspace, batch):
+                self.execute(workspace, mine, policy)
+        return any(batch for _, batch in batches)
+
+    def arranged(self, workspace: Workspace, found: dict[str, list[Request]]) -> dict[str, list[Request]]:
+        """Return what is carried out now of what waits under each policy, as one batch where that is cheaper.
+
+        A training fits all heads anew. By their plans, those that would move heads cost nothing more where they share
+        it, and so wait for it; those that shape nothing cost nothing in any case, and wait for nobody.
+        """
+        if not found[KEEP] + found[RETRAIN]:
+            return found
+        sharing = [each for each in found[REFUSE] if found[RETRAIN] and each.plan and each.plan["influential"]]
+        self.due = min(self.due, time.monotonic() + self.settings.gather)
+        if time.monotonic() < self.due:  # others may be approved meanwhile
+            there = {each.serial for each in sharing}
+            return {REFUSE: [each for each in found[REFUSE] if each.serial not in there]}
+        self.due = float("inf")
+        bodies = self.requests.bodies(sharing)
+        for each in sharing:
+            if each.serial in bodies and is_without_core(workspace, bodies[each.serial]):
+                found[REFUSE].remove(each)
+                found[RETRAIN].append(each)
+        return found
 
     def claimed(self, workspace: Workspace, some: Sequence[Request]) -> list[Request]:
         """Move requests to where they are executed, and return those that nobody else moved meanwhile."""
+        if not some:
+            return []
         before: dict[str, Any] = {}
         if some[0].kind != ERASE:
             before["begun"] = some[0].begun or workspace.status().requests
@@ -285,6 +306,14 @@ class Worker:
         log.error("the worker stops and tries again: %s", code)
         self.said = ("", "", 0.0)
         self.say("stopped", code)
+
+
+def is_without_core(workspace: Workspace, body: Mapping[str, Any]) -> bool:
+    """Say whether what is asked for has no core records: a fit since the plan may have made them so."""
+    try:
+        return plan_of(workspace.model, ERASE, body, REFUSE).core == 0
+    except (ValueError, LookupError):
+        return False
 
 
 def done(request: Request, workspace: Workspace, receipt: Receipt) -> Ending:
