@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from maxrr.data import Dataset, checks
+from maxrr.data.hashes import value_hashes
 from tests.data.sources import datasets, drawn
 
 
@@ -125,3 +126,17 @@ def test_the_hash_is_what_it_says():
     nobody = Dataset(data.inputs, [1], ("no", "né"), [-3]).record_hashes()
     record = frame(b"int:-3", b"none", b"str:n\xc3\xa9", layout) + struct.pack("<2f", 0.5, -1.5)
     assert nobody.tobytes() == hashlib.sha256(record).digest()
+
+
+def test_bytes_have_the_hash_of_the_same_numbers_in_other_types():
+    """Pixels in bytes are hashed by a way of their own."""
+    pixels = np.random.default_rng(3).integers(0, 256, (40, 3, 4), dtype=np.uint8)
+    pixels[1], pixels[2], pixels[3], pixels[4] = 0, 1, pixels[3] % 2, pixels[4] % 3
+    hashes = value_hashes(pixels)
+    assert len(np.unique(hashes, axis=0)) == 40
+    for other in (np.int16, np.int64, np.float32, np.float64):
+        assert np.array_equal(value_hashes(pixels.astype(other)), hashes)
+    assert np.array_equal(value_hashes(pixels[5:] / 255.0), hashes[5:])
+    assert value_hashes(np.zeros((0, 3), dtype=np.uint8)).shape == (0, 32)
+    digest = hashlib.sha256(b"pixels" + pixels[9].tobytes()).digest()
+    assert hashes[9].tobytes() == digest

@@ -8,6 +8,7 @@ import pytest
 from maxrr.core import FrequencyCore, FullCore, HashCore
 from maxrr.errors import DataError
 from maxrr.unlearning import contradictions, replay
+from maxrr.unlearning.records import HeldRecords
 from tests.unlearning.problems import core_of, fresh, kinds, parts_of, table, table_model
 from tests.unlearning.search import holds_bytes
 
@@ -42,6 +43,21 @@ def test_a_record_that_was_replaced_under_head_is_core_when_the_extractor_is_tra
     never = fresh(CORE, table()).fit(replace(table(), inputs=features).without([second]))
     assert receipt.unconditional
     assert parts_of(model) == parts_of(never)
+
+
+def test_after_training_again_the_hashes_of_records_are_those_of_records_read_anew():
+    """Training again takes the hashes of the records that stay from the model before."""
+    model = table_model()
+    first, second, third = core_of(model)[:3]
+    model.replace(first, np.linspace(-1.0, 1.0, 5).astype(np.float32), core_policy="keep-extractor")
+    model.replace(second, np.linspace(1.0, 2.0, 5).astype(np.float32), core_policy="retrain")
+    model.unlearn([third], core_policy="retrain")
+    held = model._state.records
+    anew = HeldRecords.of(held.retained())
+    rows = held.rows(anew.ids)
+    assert len(anew.ids) == len(table()) - 1
+    assert np.array_equal(held.hashes[rows], anew.hashes)
+    assert np.array_equal(held.contents[rows], anew.contents)
 
 
 def test_with_a_ranked_core_a_replaced_record_is_not_core():
