@@ -4,6 +4,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from lab.figures.look import BLUE, INK, ORANGE, QUIET, add_heading, error_bar, handle, sheet
 from lab.figures.shards import MARK, NUMBER, scale
@@ -31,7 +32,8 @@ def draw(content: Json) -> Figure:
         if count != "1" and "public weights" in lines:
             points = lines["public weights"]
             along(axes, points, [point["expected by person"][count] for point in points], {**BY_PERSON, "zorder": 3})
-        scale(axes, "expected seconds", lambda value: f"{value:g}")
+        scale(axes, "expected time", lambda seconds: f"{seconds:g} s" if seconds >= 0.1 else f"{1e3 * seconds:g} ms")
+        axes.xaxis.set_major_locator(LogLocator(numticks=4))  # a ridge head is four decades away
         axes.set(title=title)
     panels[0].set(ylabel="accuracy on the test records")
     handles = [handle(name, STYLES[name], **MARK) for name in lines]
