@@ -26,6 +26,11 @@ def test_everything_has_help(shell: Shell, path: tuple[str, ...], monkeypatch: p
     assert all(each.help for each in command.params)
 
 
+@pytest.mark.parametrize("path", [path for path in COMMANDS if path], ids=" ".join)
+def test_help_of_a_command_fits_on_a_screen(shell: Shell, path: tuple[str, ...]) -> None:
+    assert len(shell(*path, "--help").out.splitlines()) <= 40
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [

@@ -47,24 +47,23 @@ MOST_NAMES = 12  # of columns in one line
 def fit(
     source: Annotated[
         str,
-        Argument(metavar="SOURCE", help="A known name, a file or a folder (`maxrr data prepare` says how it is read)."),
+        Argument(metavar="SOURCE", help="A known name, a file or a folder; see `maxrr data prepare`."),
     ],
-    out: Annotated[Path, Option(help="The workspace: a new or empty folder, or one to fit again.")],
+    out: Annotated[Path, Option(help="A new or empty folder, or a workspace.")],
     core: Annotated[
         str | None,
         Option(
-            help="Which records the extractor learns from. hash:0.33: that share, by a keyed hash (the usual one); "
-            "hash:0.33:FILE: with that key. 20000: those influential in half of 10 runs; 20000:100: of 100. "
-            "frequency:20000: most often. full: all. frozen: none, for embeddings."
+            help="What the extractor learns from. hash:0.33: that share, by a keyed hash; hash:0.33:FILE: with "
+            "that key. 20000: so many that are often influential. full: all. frozen: none, for embeddings."
         ),
     ] = None,
-    shards: Annotated[int, Option(min=1, help="How many extractors share the core, each with a part.")] = 1,
+    shards: Annotated[int, Option(min=1, help="Extractors that share the core.")] = 1,
     network: Annotated[
         str | None,
         Option(
             envvar=NETWORK,
             show_envvar=False,
-            help="A network of your own: package.module:function. Later commands find it by MAXRR_NETWORK.",
+            help="A network of your own: package.module:function.",
         ),
     ] = None,
     train: Annotated[
@@ -72,29 +71,25 @@ def fit(
         Option(
             envvar=TRAIN,
             show_envvar=False,
-            help="A training function of your own, named likewise. Later commands find it by MAXRR_TRAIN.",
+            help="A training function of your own, named likewise.",
         ),
     ] = None,
     recipe: Annotated[Path | None, Option(help="How the extractor is trained: a .toml file.")] = None,
-    epochs: Annotated[int | None, Option(help="Epochs of training, as the recipe says if not given: 18.")] = None,
+    epochs: Annotated[int | None, Option(help="Epochs of training; as the recipe says, or 18.")] = None,
     C: Annotated[float, Option(help="The weight of the SVM's losses.")] = 1.0,
-    class_weight: Annotated[
-        list[str] | None, Option(help="How much a class counts, NAME=NUMBER; may be repeated.")
-    ] = None,
+    class_weight: Annotated[list[str] | None, Option(help="How much a class counts: NAME=NUMBER; repeatable.")] = None,
     seed: Annotated[int, Option(help="Decides everything drawn at random.")] = 0,
     start: Annotated[
         str, Option(help="Where training starts: seed, given (weights of --network), given:NAME.")
     ] = "seed",
     device: Device = None,
-    threads: Annotated[int, Option(help="Threads of the CPU; the bytes depend on it.")] = 1,
+    threads: Annotated[int, Option(help="Of the CPU; the bytes depend on it.")] = 1,
     engine: EngineName = None,
-    skip_forgotten: Annotated[
-        bool, Option("--skip-forgotten", help="Leave out what was forgotten here, instead of refusing.")
-    ] = False,
+    skip_forgotten: Annotated[bool, Option("--skip-forgotten", help="Leave out what was forgotten here.")] = False,
     allow_copies: Copies = None,
     json: Json = False,
 ) -> None:
-    """Fit a model, and keep it in a workspace: features and model, not the raw records.
+    """Fit a model, and keep it in a workspace, without the raw records.
 
     If a ranking is interrupted, the same command goes on with it. Fitting again replaces the model, and what was
     forgotten stays forgotten.

@@ -29,10 +29,10 @@ EngineName = Annotated[
         envvar=ENGINE,
         show_envvar=False,
         callback=known_engine,
-        help="Where long work is done: local, ray, ray://HOST:10001, a .toml file.",
+        help="Where to work: local, ray, ray://HOST:10001, a .toml.",
     ),
 ]
-Device = Annotated[str | None, Option(help="Where to train: cpu, cuda, cuda:1; the best if not given.")]
+Device = Annotated[str | None, Option(help="Where to train: cpu, cuda; the best if not given.")]
 
 NETWORK, TRAIN = "MAXRR_NETWORK", "MAXRR_TRAIN"
 """Variables of the environment that name code of the user's own, as package.module:function.
@@ -41,25 +41,21 @@ A workspace runs no code but MaxRR's by itself, though it knows what its network
 """
 PLACES = "MAXRR_SIGNING_KEY, or key.pem in ~/.config/maxrr ($XDG_CONFIG_HOME/maxrr)"  # where a key is looked for
 
-Source = Annotated[
-    list[str] | None, Option(help="Where the raw records are now, if they have moved; repeated for what was added.")
-]
-Copies = Annotated[
-    str | None, Option(metavar="REASON", help="Why records with the values of forgotten ones are other people's.")
-]
-Ids = Annotated[list[str] | None, Option(help="Ids of records, separated by commas; may be repeated.")]
-IdsFile = Annotated[str | None, Option(help="A text file with one record id on each line; - is standard input.")]
+Source = Annotated[list[str] | None, Option(help="Where the raw records are now; repeated for what was added.")]
+Copies = Annotated[str | None, Option(metavar="REASON", help="Why copies of forgotten records are let in.")]
+Ids = Annotated[list[str] | None, Option(help="Ids of records, separated by commas; repeatable.")]
+IdsFile = Annotated[str | None, Option(help="A file with an id on each line; - is standard input.")]
 Earlier = Annotated[
     int | None, Option("--receipt", min=1, help="What the request of this receipt has left in the extractor.")
 ]
-Subjects = Annotated[list[str] | None, Option(help="All records about this person; may be repeated.")]
+Subjects = Annotated[list[str] | None, Option(help="All records about this person; repeatable.")]
 
 
 CorePolicy = Annotated[
     Literal["refuse", "retrain", "keep-extractor"],
     Option(
-        help="What to do if the extractor was trained on records. refuse: change nothing. retrain: train it again "
-        "without them (slow, exact). keep-extractor: move the heads alone (fast, approximate: an audit is due)."
+        metavar="POLICY",
+        help="For core records: refuse, retrain (slow, exact), or keep-extractor (fast, approximate: an audit is due).",
     ),
 ]
-Yes = Annotated[bool, Option("--yes", "-y", help="Do it without asking. Scripts, and --json, need this.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask. Scripts, and --json, need this.")]
