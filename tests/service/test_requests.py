@@ -4,10 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from fastapi.testclient import TestClient
 
 from maxrr.evidence import Dossier
+from maxrr.evidence.envelopes import Envelope, Statement
+from maxrr.service import app
 from maxrr.unlearning.statements import HandedReceipt
-from tests.service.conftest import KEY
+from tests.service.conftest import KEY, House
 
 
 def states(request):
@@ -83,6 +86,19 @@ def test_nothing_here_is_an_answer_with_a_signature(house):
     assert (request["state"], request["outcome"], request["receipt"]) == ("done", "nothing-here", None)
     answer = house.call("GET", f"/v1/requests/{asked['id']}/receipt", "requester")
     assert json.loads(answer.content)["signatures"]
+
+
+def test_somebody_whom_the_resolver_does_not_know_is_answered(settings):
+    made = app(replace(settings, resolver=lambda kind, value: None))
+    made.state.service.current.refresh()
+    with TestClient(made) as client:
+        house = House(client, made.state.service)
+        asked = house.submit(identity={"type": "email", "value": "a@b.c"})
+        house.work()
+        assert house.follow(asked["id"])["outcome"] == "nothing-here"
+        answer = house.call("GET", f"/v1/requests/{asked['id']}/receipt", "requester").content
+    statement = Statement.from_bytes(Envelope.from_bytes(answer).payload)
+    assert statement.predicate["subjects"] == ["the person with email a@b.c"]
 
 
 def test_some_unknown_ids_are_refused(house):

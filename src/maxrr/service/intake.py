@@ -12,7 +12,8 @@ from maxrr.service.requests import Asked, Callback, Planned, Request
 def subject_of(resolver: Callable[[str, str], int | str | None], identities: Sequence[tuple[str, str]]) -> int | str:
     """Return the subject that identities, each a type and a value, belong to.
 
-    Who is not known gets a name that no record has: that nothing is here is an answer, which the worker signs.
+    Who is not known gets a name that no record has: that nothing is here is an answer, which the worker signs, and
+    which says "nothing of the person with email a@b.c".
 
     Raises
     ------
@@ -22,7 +23,7 @@ def subject_of(resolver: Callable[[str, str], int | str | None], identities: Seq
     found = {subject for kind, value in identities if (subject := resolver(kind, value)) is not None}
     if len(found) > 1:
         raise DataError("the identities belong to several people: send a request for each")
-    return found.pop() if found else f"nobody is known as {':'.join(identities[0])}"
+    return found.pop() if found else f"the person with {' '.join(identities[0])}"
 
 
 def take(

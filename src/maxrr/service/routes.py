@@ -15,7 +15,7 @@ from maxrr.evidence import Dossier
 from maxrr.service import metrics, versions
 from maxrr.service.changes import records_of
 from maxrr.service.guard import Guarded, needs
-from maxrr.service.intake import taken
+from maxrr.service.intake import subject_of, taken
 from maxrr.service.jobs import Job
 from maxrr.service.planning import plan_of, waiting
 from maxrr.service.requests import Asked, Event, Request, today
@@ -197,9 +197,7 @@ def asked_of(service: Any, said: Submission) -> Asked:
     if said.identity is not None:
         if service.settings.resolver is None:
             raise DataError("this service has no resolver of identities: say ids or a subject")
-        subject = service.settings.resolver(said.identity.type, said.identity.value)
-        if subject is None:
-            raise DataError("nobody is known by this identity")
+        subject = subject_of(service.settings.resolver, [(said.identity.type, said.identity.value)])
     name = "subjects" if said.ids is None else "ids"
     named: list[Any] = [subject] if said.ids is None else said.ids
     check_identifiers(named, "what is asked for")
