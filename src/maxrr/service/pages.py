@@ -5,12 +5,16 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from importlib import resources
+from math import prod
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
 
+import numpy as np
 from fastapi import APIRouter, Depends
 from fastapi import Request as Call
 from fastapi.concurrency import run_in_threadpool
@@ -31,11 +35,13 @@ from maxrr.report.page import render
 from maxrr.service import figures, routes
 from maxrr.service.current import Snapshot
 from maxrr.service.guard import Guard
-from maxrr.service.jobs import AUDIT, KINDS, REPLAY, Job
+from maxrr.service.jobs import AUDIT, KINDS
+from maxrr.service.planning import look
 from maxrr.service.problems import status_and_words
 from maxrr.service.requests import Request, today
-from maxrr.service.sessions import Sessions, form_token, new_cookie
+from maxrr.service.sessions import IDLE, Sessions, form_token, new_cookie
 from maxrr.service.states import (
+    ADD,
     CANCELLED,
     DONE,
     ERASE,
@@ -44,13 +50,14 @@ from maxrr.service.states import (
     OPEN,
     PLANNED,
     RECEIVED,
+    RECTIFY,
     STATES,
     WAITING,
     leads_to,
 )
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
 from maxrr.service.verifying import keys_in, verify
-from maxrr.unlearning.actions import Outcome
+from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.receipts import in_words
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.version import __version__
@@ -65,8 +72,14 @@ POLICY = (
     "frame-ancestors 'none'"
 )
 FORM = "application/x-www-form-urlencoded"
-BACK = re.compile("/|/(ask|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
-LISTS = {"open": OPEN, **{state: (state,) for state in STATES}, "late": (), "all": ()}
+FORMS = {"/ask": ASK, "/add": (OPERATOR,), "/correct": (OPERATOR,)}
+BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
+LISTS = {"open": OPEN, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
+BESIDE = {
+    "id-taken": "id", "unknown-id": "id", "already-forgotten": "id", "no-change": "values", "other-shape": "values",
+    "copy-of-forgotten": "values", "unknown-class": "label",
+}  # fmt: skip
+"""Beside which field of a form an error is shown, by its code."""
 LATELY = 60.0  # seconds
 SHOWN, NEXT = 50, 5  # requests on a page of the list, and on the overview
 WHY = {
@@ -110,8 +123,9 @@ class PageRoute(APIRoute):
             try:
                 answer: Response = await handler(call)
             except NoToken:
-                back = call.url.path if BACK.fullmatch(call.url.path) else "/"
-                answer = RedirectResponse(f"/sign-in?{urlencode({'back': back})}", 303)
+                back = {"back": call.url.path if BACK.fullmatch(call.url.path) else "/"}
+                ended = {"ended": 1} if cookie_of(call) else {}
+                answer = RedirectResponse(f"/sign-in?{urlencode(back | ended)}", 303)
             except MaxRRError as error:
                 status, what = status_and_words(error)
                 answer = show(call, "wrong", status, what=what, code=error.code)
@@ -154,8 +168,8 @@ def signed_in(*roles: str) -> Callable[[Call], Awaitable[Actor]]:
     """Make what a page depends on: somebody who signed in, in one of these roles."""
 
     async def check(call: Call) -> Actor:
-        actor = await run_in_threadpool(sessions(call).find, cookie_of(call))
-        call.scope["actor"], call.scope["reader"] = actor.name, actor
+        actor, until = await run_in_threadpool(sessions(call).find, cookie_of(call))
+        call.scope.update(actor=actor.name, reader=actor, until=until)
         call.app.state.guard.limits.take(f"{actor.role} {actor.name}")
         if actor.role not in roles:
             raise NotAllowed(f"a token of the role {actor.role} does not open this page: it takes {' or '.join(roles)}")
@@ -181,18 +195,21 @@ async def form(call: Call) -> dict[str, str]:
 Reader = Annotated[Actor, Depends(signed_in(*READ))]
 Asker = Annotated[Actor, Depends(signed_in(*ASK))]
 Watcher = Annotated[Actor, Depends(signed_in(*WATCH))]
+Operator = Annotated[Actor, Depends(signed_in(OPERATOR))]
 Form = Annotated[dict[str, str], Depends(form)]
 
 
 def show(call: Call, template: str, status: int = 200, **values: Any) -> Response:
     """Answer with a page."""
     reader: Actor | None = call.scope.get("reader")
-    places = {path: name for path, (name, roles) in PLACES.items() if reader is not None and reader.role in roles}
+    role = None if reader is None else reader.role
+    places = {path: name for path, (name, roles) in PLACES.items() if role in roles}
     values.setdefault("form_token", form_token(cookie_of(call)))
     text = render(
         __package__, f"{template}.html.jinja", policy=POLICY.partition("; frame")[0], reader=reader, places=places,
-        path=call.url.path, day=words.day, tame=tame, version=__version__, today=today().isoformat(), now=time.time(),
-        why=WHY, **values,
+        forms=[path for path, roles in FORMS.items() if role in roles], path=call.url.path, day=words.day, tame=tame,
+        version=__version__, today=today().isoformat(), now=time.time(), session_ends=call.scope.get("until"),
+        idle=IDLE, utc=partial(datetime.fromtimestamp, tz=UTC), why=WHY, **values,
     )  # fmt: skip
     return HTMLResponse(text, status)
 
@@ -205,7 +222,7 @@ def style() -> str:
 
 
 @router.get("/static/pages.css")
-def look() -> Response:
+def looks() -> Response:
     """Return the look, which pages ask for by the version."""
     return Response(style(), media_type="text/css", headers={"Cache-Control": "public, max-age=86400"})
 
@@ -214,15 +231,15 @@ def look() -> Response:
 
 
 @router.get("/sign-in")
-def door(call: Call, back: str = "/") -> Response:
-    """Show where somebody signs in."""
-    return at_door(call, back)
+def door(call: Call, back: str = "/", ended: bool = False) -> Response:
+    """Show where somebody signs in, and say so where a session has ended."""
+    return at_door(call, back, ended=ended)
 
 
-def at_door(call: Call, back: str, wrong: str = "", status: int = 200) -> Response:
+def at_door(call: Call, back: str, wrong: str = "", status: int = 200, ended: bool = False) -> Response:
     """Ask for a token, in a form that belongs to a cookie already."""
     cookie = cookie_of(call) or new_cookie()
-    answer = show(call, "sign_in", status, back=back, wrong=wrong, form_token=form_token(cookie))
+    answer = show(call, "sign_in", status, back=back, wrong=wrong, ended=ended, form_token=form_token(cookie))
     set_cookie(call, answer, cookie)
     return answer
 
@@ -266,8 +283,11 @@ def overview(call: Call, actor: Reader) -> Response:
     """Show where things stand, and what is to be done next."""
     service, owner = call.app.state.service, owner_of(actor)
     requests, shown = service.requests, dict[str, Any]()
+    if actor.role in ASK:
+        some = requests.listed(owner=owner, handing=True, due_first=True, limit=NEXT)
+        shown["handing"] = [(each, destroyed_on(call, each)) for each in some]
     if owner is None:
-        shown = {"workers": service.workers(), "receipts": []}
+        shown |= {"workers": service.workers(), "receipts": []}
         try:
             snapshot: Snapshot = service.current.snapshot
             shown["receipts"] = snapshot.receipts(figures.some_of(snapshot.status.requests))
@@ -290,14 +310,16 @@ def listed(
     """List requests, a page at a time; or go to the one with this id."""
     requests, owner = call.app.state.service.requests, owner_of(actor)
     if find.strip():
-        return RedirectResponse(f"/requests/{requests.find(find.strip(), owner).id}", 303)
+        found = requests.listed(owner=owner, begins=find.strip().lower(), limit=2)
+        id_ = found[0].id if len(found) == 1 else requests.find(find.strip(), owner).id
+        return RedirectResponse(f"/requests/{id_}", 303)
     if which not in LISTS or not re.fullmatch(r"(\d{4}-\d\d-\d\d\.\d{1,18})?", after):
         raise DataError("there is no such list: choose one of those above")
-    order = order or ("due" if which in ("open", "late", *OPEN) else "newest")
+    order = order or ("due" if which in ("open", "late", "handing", *OPEN) else "newest")
     last, _, serial = after.partition(".")
     some = requests.listed(
-        LISTS[which], owner=owner, late=which == "late", due_first=order == "due",
-        after=(last, int(serial)) if after else None, limit=SHOWN,
+        LISTS[which], owner=owner, late=which == "late", handing=which == "handing",
+        due_first=order == "due", after=(last, int(serial)) if after else None, limit=SHOWN,
     )  # fmt: skip
     more = f"{some[-1].due}.{some[-1].serial}" if len(some) == SHOWN else ""
     counts = requests.counts(owner)
@@ -314,37 +336,54 @@ def steps_for(request: Request, actor: Actor) -> list[str]:
     return [name for name in found if name not in without and not (name == "delivered" and request.delivered)]
 
 
-def meaning_of(job: Job) -> str:
-    """What came of an audit or a replay, in words; empty where nothing has yet."""
-    if job.state == FAILED:
-        return WHY.get(job.result, "A fault of the service. Its log says where.")
-    return Outcome(job.result).meaning if job.kind == REPLAY and job.state == DONE else job.result
-
-
 def progress_of(workers: Mapping[str, tuple[str, str, float]]) -> list[str]:
     """What workers that were heard of lately say about how far they are."""
     return [doing for doing, _, seen in workers.values() if ":" in doing and time.time() - seen < LATELY]
+
+
+def destroyed_on(call: Call, request: Request) -> str:
+    """The day on which what names people in a request is destroyed if nobody says that its answer has arrived."""
+    ended = datetime.fromisoformat(request.ended or request.received)
+    return words.day((ended + timedelta(days=call.app.state.service.settings.keep)).isoformat())
 
 
 @router.get("/requests/{id}")
 def follow(call: Call, id: str, actor: Reader) -> Response:
     """Show a request: what it asks for, what it comes to, what happened, what is to be done, and its answer."""
     requests, request = call.app.state.service.requests, routes.found(call, id, actor)
-    events, body, receipt = requests.events(request.serial), None, None
+    receipt, body = receipt_of(call, request), None
     if actor.role != AUDITOR:
-        try:
+        with suppress(NamesDestroyed):
             body = requests.body(request)
-        except NamesDestroyed:
-            body = None
-    if request.number is not None:
-        receipt = HandedReceipt.from_bytes(requests.answer(request))
     return show(
-        call, "request", request=request, events=events, body=body, receipt=receipt, steps=steps_for(request, actor),
-        sentences=[] if receipt is None else in_words(receipt.receipt),
-        jobs=[] if request.number is None else call.app.state.service.jobs.of(request), meaning_of=meaning_of,
+        call, "request", request=request, events=requests.events(request.serial), body=body, receipt=receipt,
+        sentences=[] if receipt is None else in_words(receipt.receipt), steps=steps_for(request, actor),
+        jobs=[] if request.number is None else call.app.state.service.jobs.of(request),
         doing=progress_of(call.app.state.service.workers()) if request.state == EXECUTING else [],
         refresh=request.state in (RECEIVED, PLANNED, EXECUTING), keep=call.app.state.service.settings.keep, most=SHOWN,
+        destroyed_on=destroyed_on(call, request),
     )  # fmt: skip
+
+
+def receipt_of(call: Call, request: Request) -> HandedReceipt | None:
+    """The receipt that answers a request, if it has one."""
+    if request.number is None:
+        return None
+    return HandedReceipt.from_bytes(call.app.state.service.requests.answer(request))
+
+
+@router.get("/requests/{id}/letter")
+def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
+    """Say to the person in plain words what was done: as a page, or as a file that needs no other."""
+    request = routes.found(call, id, actor)
+    if request.state != DONE or request.kind == ADD:
+        raise WrongState(f"the request is {request.state}, and there is nothing that a letter could say")
+    body = call.app.state.service.requests.body(request)
+    base = "layout.html.jinja" if file else "frame.html.jinja"
+    answer = show(call, "letter", base=base, request=request, body=body, receipt=receipt_of(call, request), most=SHOWN)
+    if file:
+        answer.headers["Content-Disposition"] = f'attachment; filename="letter-{request.id}.html"'
+    return answer
 
 
 @router.get("/requests/{id}/receipt")
@@ -376,8 +415,8 @@ def take(call: Call, id: str, step: str, actor: Reader, said: Form) -> Response:
     request, what = possible(call, id, step, actor), STEPS[step]
     try:
         given = () if what.said is None else (what.said(**said),)
-    except ValidationError as error:
-        raise DataError(in_form(error)) from None
+    except ValidationError:
+        raise DataError("choose one of the ways, and write at most 400 letters beside it") from None
     what.take(call, request.id, *given, actor)
     return RedirectResponse(f"/requests/{request.id}", 303)
 
@@ -394,10 +433,9 @@ def possible(call: Call, id_: str, step: str, actor: Actor) -> Request:
     return request
 
 
-def in_form(error: ValidationError) -> str:
-    """Say what is wrong with the first field that is."""
-    first = error.errors()[0]
-    return f"{' '.join(map(str, first['loc'][:1])) or 'the form'}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+def field_of(error: ValidationError) -> str:
+    """The first field with which something is wrong."""
+    return str(next(iter(error.errors()[0]["loc"]), ""))
 
 
 @router.get("/ask")
@@ -406,9 +444,11 @@ def asking(call: Call, actor: Asker) -> Response:
     return to_ask(call, {"key": secrets.token_urlsafe(18)})
 
 
-def to_ask(call: Call, said: dict[str, str], wrong: str = "", status: int = 200) -> Response:
+def to_ask(call: Call, said: dict[str, str], code: str = "", field: str = "") -> Response:
     """Show the form with what was said, and what is wrong with it."""
-    return show(call, "ask", status, said=said, wrong=wrong, settings=call.app.state.service.settings)
+    return show(
+        call, "ask", 422 if code else 200, said=said, code=code, field=field, settings=call.app.state.service.settings
+    )
 
 
 @router.post("/ask")
@@ -420,13 +460,69 @@ def ask(call: Call, actor: Asker, said: Form) -> Response:
         asked["ids"] = ids
     if "identity" in given:
         asked["identity"] = {"type": given.get("type", ""), "value": given["identity"]}
+    named = [name for name in ("subject", "ids", "identity") if name in asked]
     try:
         shown = routes.submit(call, Response(), routes.Submission(**asked), actor, given.get("key"))
     except ValidationError as error:
-        return to_ask(call, said, in_form(error), 422)
+        return to_ask(call, said, "wrong-value", field_of(error))
     except DataError as error:
-        return to_ask(call, said, str(error), 422)
+        return to_ask(call, said, error.code, named[0] if len(named) == 1 else "subject")
     return RedirectResponse(f"/requests/{shown.id}", 303)
+
+
+@router.get("/add")
+@router.get("/correct")
+def changing(call: Call, actor: Operator) -> Response:
+    """Show the form that adds a record, or corrects one."""
+    return to_change(call, {"key": secrets.token_urlsafe(18)})
+
+
+def to_change(call: Call, said: dict[str, str], code: str = "", field: str = "") -> Response:
+    """Show that form with what was said, and what is wrong with it."""
+    model = call.app.state.service.current.snapshot.model
+    kind = model.kind_
+    return show(
+        call, "change", 422 if code else 200, said=said, code=code, field=field, kind=kind,
+        size=0 if kind.dtype.names else prod(kind.shape), classes=model.classes_.tolist(),
+    )  # fmt: skip
+
+
+@router.post("/add")
+@router.post("/correct")
+def change(call: Call, actor: Operator, said: Form) -> Response:
+    """Take an addition or a correction of one record, if nothing is wrong with it, and show the request."""
+    model, given = call.app.state.service.current.snapshot.model, {name: text.strip() for name, text in said.items()}
+    kind, field, subjects = model.kind_, "values", None
+    label: Any = next((each for each in model.classes_.tolist() if str(each) == given.get("label")), None)
+    try:
+        numbers = re.findall(r"[^\s,;]+", given.get("values", ""))
+        record = np.array(numbers, dtype=np.float64).reshape(kind.shape).tolist()
+        field = "id"
+        id_, key = identifier(given["id"], kind.text_ids), given.get("key")
+        if call.url.path == "/correct":
+            right = routes.Correction(id=id_, record=record, label=label)
+            planned = look(model, RECTIFY, right.model_dump(), REFUSE)
+            if planned.plan is None:  # the model does not hold it
+                return to_change(call, said, planned.reason, BESIDE.get(planned.reason, ""))
+            shown = routes.rectify(call, Response(), right, actor, key)
+        else:
+            field = "label" if label is None else "subject"
+            if kind.text_subjects is not None:
+                subjects = [identifier(given["subject"], kind.text_subjects)]
+            new = routes.Addition(records=[record], labels=[label], ids=[id_], subjects=subjects)
+            shown = routes.add(call, Response(), new, actor, key)
+    except MaxRRError as error:
+        return to_change(call, said, error.code, BESIDE.get(error.code, ""))
+    except (ValueError, KeyError):
+        return to_change(call, said, "wrong-value", field)
+    return RedirectResponse(f"/requests/{shown.id}", 303)
+
+
+def identifier(text: str, is_text: bool) -> int | str:
+    """Read an id or the name of a person as the model has them: as a text, or as an integer."""
+    if not text:
+        raise ValueError("nothing was written")
+    return text if is_text else int(text)
 
 
 # The model, and what an auditor checks

@@ -320,13 +320,12 @@ class Requests:
 
     def listed(
         self, states: Sequence[str] = (), *, owner: str | None = None, late: bool = False, due_first: bool = False,
-        delivered: bool | None = None,
-        after: tuple[str, int] | None = None, limit: int = 50,
+        delivered: bool | None = None, begins: str = "", after: tuple[str, int] | None = None, limit: int = 50,
     ) -> list[Request]:  # fmt: skip
         """Return a page of requests, the newest first, or those that are due next.
 
-        `delivered` chooses answers that were delivered, or those that were not. `after` is the last one of the page
-        before: its day and its serial number.
+        `delivered` chooses answers that were delivered, or those that were not; `begins` is how ids begin. `after` is
+        the last one of the page before: its day and its serial number.
         """
         table = tables.requests
         query = select(*SHOWN).limit(min(limit, MOST))
@@ -338,6 +337,8 @@ class Requests:
             query = query.where(table.c.state.in_(OPEN), table.c.due < today().isoformat())
         if delivered is not None:
             query = query.where(table.c.state == DONE, table.c.delivered.is_not(None) == delivered)
+        if begins:
+            query = query.where(table.c.id.startswith(begins, autoescape=True))
         if due_first:
             query = query.order_by(table.c.due, table.c.serial)
             if after is not None:

@@ -10,7 +10,8 @@ from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.tokens import BYTES, Actor, hash_of
 
-IDLE = 1800.0  # seconds without a call, after which a session has ended
+IDLE = 7200.0  # seconds without a call, after which a session has ended
+NOTED = 60.0  # seconds by which it has to go on for that to be written
 LONGEST = 12 * 3600.0  # seconds, after which it has ended in any case
 
 
@@ -35,8 +36,8 @@ class Sessions:
             connection.execute(insert(table).values(row))
         return cookie
 
-    def find(self, cookie: str) -> Actor:
-        """Return who is signed in, and let the session go on.
+    def find(self, cookie: str) -> tuple[Actor, float]:
+        """Return who is signed in and until when, and let the session go on.
 
         Raises
         ------
@@ -54,10 +55,11 @@ class Sessions:
             row = connection.execute(query).one_or_none()
         if row is None:
             raise NoToken("sign in: you were not, or too long ago")
-        if row.until - now < IDLE / 2:
+        until = min(now + IDLE, row.begun + LONGEST)
+        if until - row.until > NOTED:
             with self.database.write() as connection:
-                connection.execute(update(table).where(mine).values(until=min(now + IDLE, row.begun + LONGEST)))
-        return Actor(row.name, row.role)
+                connection.execute(update(table).where(mine).values(until=until))
+        return Actor(row.name, row.role), until
 
     def end(self, cookie: str) -> None:
         """End a session: its cookie is worth nothing any more."""
