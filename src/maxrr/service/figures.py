@@ -1,9 +1,8 @@
-"""What the pages draw: requests a day, and how many records the model had when."""
+"""What the pages draw: requests a day, and how the model's records and accuracy have changed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from math import ceil
 
 from markupsafe import Markup
 from sqlalchemy import func, select, true
@@ -15,7 +14,7 @@ from maxrr.service.database import Database
 from maxrr.service.requests import today
 from maxrr.unlearning import Receipt
 
-DAYS, MOST = 30, 120  # days, and receipts, in a chart
+DAYS = 30  # in a chart
 SIZES = {"wide": (960.0, 170.0), "narrow": (340.0, 150.0)}
 LEFT, TOP, BELOW = 52.0, 14.0, 26.0  # room for the numbers and the days
 
@@ -39,54 +38,40 @@ def days_chart(counts: Sequence[tuple[date, int]]) -> Markup:
 
     def drawn(width: float, height: float) -> Iterator[Markup]:
         ground, step = height - BELOW, (width - LEFT) / len(counts)
-        yield from axes(width, ground, (0, most), (counts[0][0], counts[-1][0]))
+        yield from axes(width, ground, ("0", f"{most:,}"), (counts[0][0], counts[-1][0]))
         for place, (day, many) in enumerate(counts):
             high = (ground - TOP) * many / most
             bar = tag("title", f"{day.day} {day:%B}: {count(many, 'request')}")
             yield tag("rect", bar, x=LEFT + place * step + 1.5, y=ground - high, width=step - 3.0, height=high)
 
+    return in_sizes(drawn, "chart core days", label)
+
+
+def in_sizes(drawn: Callable[[float, float], Iterator[Markup]], style: str, label: str) -> Markup:
+    """Draw a chart in a size for wide screens and in one for narrow ones, of which the page shows one."""
     return Markup().join(
-        tag("svg", *drawn(*size), class_=f"chart core days {name}", viewBox=box(size), role="img", aria_label=label)
+        tag("svg", *drawn(*size), class_=f"{style} {name}", viewBox=box(size), role="img", aria_label=label)
         for name, size in SIZES.items()
     )
 
 
-def some_of(receipts: int) -> list[int]:
-    """Return the numbers of the receipts that a chart shows: all, or some at even distances, the last one among them.
-
-    >>> some_of(3), some_of(1000)[:3], some_of(1000)[-1]
-    ([1, 2, 3], [1, 10, 19], 1000)
-    """
-    step = max(1, ceil(receipts / MOST))
-    return sorted({*range(1, receipts + 1, step), receipts} - {0})
-
-
-def records_chart(receipts: Sequence[Receipt]) -> Markup:
-    """Draw how many records the model had over time, as steps: each receipt changes it at once."""
-    times = [datetime.fromisoformat(each.time) for each in receipts]
-    many = [receipts[0].records_before, *(each.records_after for each in receipts)]
-    low, high, span = min(many), max(many), max((times[-1] - times[0]).total_seconds(), 1.0)
-    label = f"{many[0]:,} records at first, {many[-1]:,} now"
+def course_chart(points: Sequence[tuple[str, float]], written: Callable[[float], str], what: str) -> Markup:
+    """Draw how a number has changed, as steps: each version of the model has its own from its time on."""
+    times = [datetime.fromisoformat(time) for time, _ in points]
+    values = [value for _, value in points]
+    high, span = max(values), max((times[-1] - times[0]).total_seconds(), 1.0)
+    low = min(values) if min(values) < high else 0.0
+    label = f"{written(values[0])} {what} at first, {written(values[-1])} now"
 
     def drawn(width: float, height: float) -> Iterator[Markup]:
-        ground = height - BELOW
-        rise, wide = (ground - TOP) / max(high - low, 1), width - LEFT
-        yield from axes(width, ground, (low, high), (times[0].date(), times[-1].date()))
-        places = (LEFT + wide * (0.02 + 0.98 * (each - times[0]).total_seconds() / span) for each in times)
-        steps = "".join(
-            f"H{number(x)}V{number(ground - rise * (records - low))}"
-            for x, records in zip(places, many[1:], strict=True)
-        )
-        yield tag(
-            "path",
-            d=f"M{number(LEFT)} {number(ground - rise * (many[0] - low))}{steps}H{number(width)}",
-            class_="curve",
-        )
+        ground, wide = height - BELOW, width - LEFT
+        yield from axes(width, ground, (written(low), written(high)), (times[0].date(), times[-1].date()))
+        places = [LEFT + 0.98 * wide * (each - times[0]).total_seconds() / span for each in times]
+        heights = [number(ground - (ground - TOP) * (value - low) / max(high - low, 1e-9)) for value in values]
+        steps = "".join(f"H{number(x)}V{y}" for x, y in zip(places, heights, strict=True))
+        yield tag("path", d=f"M{number(LEFT)} {heights[0]}{steps}H{number(width)}", class_="curve")
 
-    return Markup().join(
-        tag("svg", *drawn(*size), class_=f"chart core {name}", viewBox=box(size), role="img", aria_label=label)
-        for name, size in SIZES.items()
-    )
+    return in_sizes(drawn, "chart core", label)
 
 
 def versions(receipts: Sequence[Receipt]) -> list[list[Receipt]]:
@@ -94,11 +79,11 @@ def versions(receipts: Sequence[Receipt]) -> list[list[Receipt]]:
     return [list(some) for _, some in groupby(receipts, key=lambda each: each.model_after)]
 
 
-def axes(width: float, ground: float, ends: tuple[int, int], days: tuple[date, date]) -> Iterator[Markup]:
+def axes(width: float, ground: float, ends: tuple[str, str], days: tuple[date, date]) -> Iterator[Markup]:
     """A line at the least and one at the greatest number, with both and the first and the last day beside them."""
     for y, many in {ground: ends[0], TOP: ends[1]}.items():
         yield tag("line", x1=LEFT, x2=width, y1=y, y2=y, class_="grid" if y == TOP else "axis")
-        yield tag("text", f"{many:,}", x=LEFT - 8.0, y=y + 4.0, text_anchor="end")
+        yield tag("text", many, x=LEFT - 8.0, y=y + 4.0, text_anchor="end")
     first, last = (f"{day.day} {day:%B}" for day in days)
     yield tag("text", first, x=LEFT, y=ground + 20.0)
     if last != first:

@@ -32,7 +32,7 @@ from maxrr.report import words
 from maxrr.report.charts import shares
 from maxrr.report.page import KINDS as GROUPS
 from maxrr.report.page import render
-from maxrr.service import figures, routes
+from maxrr.service import figures, routes, versions
 from maxrr.service.current import Snapshot
 from maxrr.service.guard import Guard
 from maxrr.service.jobs import AUDIT, KINDS
@@ -205,11 +205,12 @@ def show(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     role = None if reader is None else reader.role
     places = {path: name for path, (name, roles) in PLACES.items() if role in roles}
     values.setdefault("form_token", form_token(cookie_of(call)))
+    forms = [path for path, needed in FORMS.items() if role in needed]
     text = render(
         __package__, f"{template}.html.jinja", policy=POLICY.partition("; frame")[0], reader=reader, places=places,
-        forms=[path for path, roles in FORMS.items() if role in roles], path=call.url.path, day=words.day, tame=tame,
-        version=__version__, today=today().isoformat(), now=time.time(), session_ends=call.scope.get("until"),
-        idle=IDLE, utc=partial(datetime.fromtimestamp, tz=UTC), why=WHY, **values,
+        forms=forms, path=call.url.path, version=__version__, today=today().isoformat(), now=time.time(), why=WHY,
+        session_ends=call.scope.get("until"), idle=IDLE, utc=partial(datetime.fromtimestamp, tz=UTC), tame=tame,
+        day=words.day, percent=partial(words.percent, decimals=1), records=words.thousands, **values,
     )  # fmt: skip
     return HTMLResponse(text, status)
 
@@ -284,15 +285,11 @@ def overview(call: Call, actor: Reader) -> Response:
     service, owner = call.app.state.service, owner_of(actor)
     requests, shown = service.requests, dict[str, Any]()
     if actor.role in ASK:
-        some = requests.listed(owner=owner, handing=True, due_first=True, limit=NEXT)
+        some = requests.listed(owner=owner, delivered=False, due_first=True, limit=NEXT)
         shown["handing"] = [(each, destroyed_on(call, each)) for each in some]
     if owner is None:
-        shown |= {"workers": service.workers(), "receipts": []}
-        try:
-            snapshot: Snapshot = service.current.snapshot
-            shown["receipts"] = snapshot.receipts(figures.some_of(snapshot.status.requests))
-        except MaxRRError as error:
-            shown["model_code"] = error.code
+        shown |= {"workers": service.workers(), "versions": versions.listed(requests.database)}
+        shown["model_code"] = service.current.code
     return show(
         call, "overview", counts=requests.counts(owner), figures=figures,
         days=figures.received_by_day(requests.database, owner), open=OPEN,
@@ -318,12 +315,13 @@ def listed(
     order = order or ("due" if which in ("open", "late", "handing", *OPEN) else "newest")
     last, _, serial = after.partition(".")
     some = requests.listed(
-        LISTS[which], owner=owner, late=which == "late", handing=which == "handing",
+        LISTS[which], owner=owner, late=which == "late", delivered=False if which == "handing" else None,
         due_first=order == "due", after=(last, int(serial)) if after else None, limit=SHOWN,
     )  # fmt: skip
     more = f"{some[-1].due}.{some[-1].serial}" if len(some) == SHOWN else ""
     counts = requests.counts(owner)
     counts |= {"open": sum(counts.get(each, 0) for each in OPEN), "all": sum(counts.get(each, 0) for each in STATES)}
+    counts["handing"] = counts["not_delivered"]
     return show(
         call, "requests", some=some, which=which, order=order, more=more, after=after, lists=LISTS, counts=counts
     )
@@ -342,9 +340,13 @@ def progress_of(workers: Mapping[str, tuple[str, str, float]]) -> list[str]:
 
 
 def destroyed_on(call: Call, request: Request) -> str:
-    """The day on which what names people in a request is destroyed if nobody says that its answer has arrived."""
-    ended = datetime.fromisoformat(request.ended or request.received)
-    return words.day((ended + timedelta(days=call.app.state.service.settings.keep)).isoformat())
+    """The day on which names in a request are destroyed if nobody says that its answer arrived; empty if it was never
+    fetched.
+    """
+    if request.fetched is None:
+        return ""
+    days = timedelta(days=call.app.state.service.settings.keep)
+    return words.day((datetime.fromisoformat(request.fetched) + days).isoformat())
 
 
 @router.get("/requests/{id}")
@@ -378,7 +380,10 @@ def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
     request = routes.found(call, id, actor)
     if request.state != DONE or request.kind == ADD:
         raise WrongState(f"the request is {request.state}, and there is nothing that a letter could say")
-    body = call.app.state.service.requests.body(request)
+    requests = call.app.state.service.requests
+    body = requests.body(request)
+    if request.fetched is None and actor.name == request.owner:
+        requests.note_fetched([request.serial])
     base = "layout.html.jinja" if file else "frame.html.jinja"
     answer = show(call, "letter", base=base, request=request, body=body, receipt=receipt_of(call, request), most=SHOWN)
     if file:
@@ -537,6 +542,7 @@ def model(call: Call, actor: Watcher) -> Response:
     return show(
         call, "model", snapshot=snapshot, model=status,
         kinds_chart=shares([(group, getattr(status, name)) for name, group in GROUPS.items()]),
+        recorded=versions.listed(call.app.state.service.requests.database),
         versions=figures.versions(snapshot.receipts(last)), heads=snapshot.model.heads_.certificate_,
     )  # fmt: skip
 
