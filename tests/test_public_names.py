@@ -87,7 +87,7 @@ PUBLIC = {
         "train_many",
     },
     "maxrr.parallel": {"Processes", "Ray"},
-    "maxrr.service": {"Settings", "app"},
+    "maxrr.service": {"app"},
     "maxrr.serving": {
         "Exported",
         "Revocations",

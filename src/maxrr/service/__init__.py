@@ -7,10 +7,10 @@ import typing
 
 from maxrr import lazily
 
-__all__ = ["Settings", "app"]
+__all__ = ["app"]
 
-if typing.TYPE_CHECKING:
+if typing.TYPE_CHECKING:  # what is not in `__all__` is for `maxrr serve`
     from maxrr.service.api import app
-    from maxrr.service.settings import Settings
+    from maxrr.service.settings import Settings as Settings
 else:  # the library stays light without the extra
     __getattr__, __dir__ = lazily.names_from(__name__, {"api": ("app",), "settings": ("Settings",)})

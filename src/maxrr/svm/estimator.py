@@ -575,7 +575,8 @@ def unsolved_message(head: Head, found: FittedState) -> str:
         f"the head of class {label!r} is not solved: its decision values are known only to {known.error:.1e}, and its "
         f"objective to {known.relative_gap:.1e} of itself. Column {wide} of the features reaches {largest[wide]:.1e}, "
         f"column {narrow} only {largest[narrow]:.1e}, and C is {found.C:g}. Scale the "
-        "features to about 1; if they are, leave out columns that are combinations of others up to rounding"
+        "features to about 1; if they are, some columns are combinations of others up to rounding: fit on the "
+        "features as float32, which tells samples apart that differ by less than float64 can decide"
     )
 
 
