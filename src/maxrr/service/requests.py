@@ -2,10 +2,10 @@
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from threading import Lock
 from typing import Any
@@ -147,6 +147,38 @@ class Event:
     reason: str
 
 
+@dataclass(frozen=True, eq=False)
+class New:
+    """A request that waits to be written, and what comes of that."""
+
+    asked: Asked
+    owner: str
+    planned: Planned | None = None
+    idempotency: str | None = None  # an HMAC of the key
+    written: "Future[Request]" = field(default_factory=Future)
+
+    @property
+    def said(self) -> list[Any]:
+        """What is the same where the same call comes again."""
+        asked = self.asked
+        return [dict(asked.body), asked.kind, asked.regulation, [each.url for each in asked.callbacks]]
+
+    @property
+    def steps(self) -> list[tuple[str, str, str]]:
+        """The first states of the request, each with who made it so, and why."""
+        planned = [] if self.planned is None else [(each, "plan", self.planned.reason) for each in self.planned.states]
+        return [(RECEIVED, self.owner, ""), *planned]
+
+    def row(self, time: str) -> dict[str, Any]:
+        """Return what the table has of the request."""
+        asked, planned = self.asked, self.planned or Planned(RECEIVED, None, None, "")
+        return {
+            "id": uuid.uuid4().hex, "kind": asked.kind, "owner": self.owner, "state": planned.state, "received": time,
+            "due": asked.due.isoformat(), "regulation": asked.regulation, "reference": asked.reference,
+            "policy": planned.policy, "plan": planned.plan, "idempotency": self.idempotency,
+        }  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Ending:
     """What became of a request that was carried out."""
@@ -162,14 +194,15 @@ class Ending:
     plan: dict[str, Any] | None = None
 
 
-INSERT, TELL = insert(tables.requests), insert(tables.events)  # which SQLAlchemy then compiles once
+INSERT = insert(tables.requests).returning(tables.requests.c.serial, sort_by_parameter_order=True)
+TELL = insert(tables.events)
 SEAL = (
     update(tables.requests)
     .where(tables.requests.c.serial == bindparam("at"))
     .values(sealed=bindparam("under_key"), fingerprint=bindparam("known_by"))
 )
-Insert = Callable[[Connection], Request]
-SHOWN = [tables.requests.c[each.name] for each in fields(Request)]
+NAMES = [each.name for each in fields(Request)]
+SHOWN = [tables.requests.c[name] for name in NAMES]
 TOLD = [tables.events.c[each.name] for each in fields(Event)]
 
 
@@ -188,7 +221,7 @@ class Requests:
         self.database = database
         self.keys = keys
         self._lock, self._turn = Lock(), Lock()
-        self._waiting = list[tuple[Insert, Future[Request]]]()
+        self._waiting = list[New]()
 
     # Submitting
 
@@ -202,97 +235,75 @@ class Requests:
         maxrr.errors.KeyReused
             The idempotency key came with another body before.
         """
-        body = {
-            "body": asked.body, "kind": asked.kind, "regulation": asked.regulation,
-            "callbacks": [each.url for each in asked.callbacks],
-        }  # fmt: skip
-        if idempotency is not None:
-            idempotency = self.keys.hmac_of(owner, idempotency)
-        if idempotency is not None and (before := self._same(owner, idempotency, body)) is not None:
+        mark = None if idempotency is None else self.keys.hmac_of(owner, idempotency)
+        new = New(asked, owner, planned, mark)
+        if (before := self._same(new)) is not None:
             return before, False
+        with self._lock:
+            self._waiting.append(new)
+        with self._turn:  # what came while the group before was written is the next one: two waits for the disk for all
+            if not new.written.done():
+                with self._lock:
+                    group, self._waiting = self._waiting, []
+                self._write(group)
         try:
-            return self._together(
-                lambda connection: self._insert(connection, asked, body, owner, planned, idempotency)
-            ), True
+            return new.written.result(), True
         except IntegrityError:  # the same call came twice at once
-            before = None if idempotency is None else self._same(owner, idempotency, body)
-            if before is None:
+            if (before := self._same(new)) is None:
                 raise
             return before, False
 
-    def _together(self, work: Insert) -> Request:
-        """Insert a request in one transaction with those that came while the one before was written.
-
-        Two waits for the disk, that for keys and that of the commit, are shared by all of them.
-        """
-        mine: Future[Request] = Future()
-        with self._lock:
-            self._waiting.append((work, mine))
-        with self._turn:
-            if not mine.done():
-                with self._lock:
-                    group, self._waiting = self._waiting, []
-                self._insert_all(group)
-        return mine.result()
-
-    def _insert_all(self, group: Sequence[tuple[Insert, Future[Request]]]) -> None:
-        """Insert requests in one transaction, or each by itself where one of them cannot be."""
+    def _write(self, group: Sequence[New]) -> None:
+        """Write requests in one transaction, or each by itself where one of them cannot be."""
         try:
             with self.database.write() as connection:
-                found = [work(connection) for work, _ in group]
+                found = self._insert(connection, group)
                 self.keys.flush()
         except BaseException as error:
             if isinstance(error, IntegrityError | DataError) and len(group) > 1:
                 for each in group:
-                    self._insert_all([each])
-                return
-            for _, future in group:
-                future.set_exception(error)
-            return
-        for (_, future), request in zip(group, found, strict=True):
-            future.set_result(request)
+                    self._write([each])
+            else:
+                for each in group:
+                    each.written.set_exception(error)
+        else:
+            for each, request in zip(group, found, strict=True):
+                each.written.set_result(request)
 
-    def _insert(
-        self, connection: Connection, asked: Asked, body: Any, owner: str, planned: Planned | None,
-        idempotency: str | None,
-    ) -> Request:  # fmt: skip
-        """Write a request, its key and its first events."""
-        id_, time = uuid.uuid4().hex, now()
-        state = RECEIVED if planned is None else planned.state
-        looked = {"policy": planned and planned.policy, "plan": planned and planned.plan}
-        row = {
-            "id": id_, "kind": asked.kind, "owner": owner, "state": state, "received": time, "idempotency": idempotency,
-            "due": asked.due.isoformat(), "regulation": asked.regulation, "reference": asked.reference, **looked,
-        }  # fmt: skip
-        done = connection.execute(INSERT, row)
-        assert done.inserted_primary_key is not None
-        serial = done.inserted_primary_key[0]
-        key = self.keys.make(serial)
-        sealed = seal(key, id_, json.dumps(dict(asked.body)).encode())
-        connection.execute(SEAL, {"at": serial, "under_key": sealed, "known_by": fingerprint(key, body)})
-        for each in asked.callbacks:
-            token = seal(key, id_, each.token.encode())
-            whom = {"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token}
-            connection.execute(insert(tables.callbacks).values(whom))
-        first = [{"request": serial, "time": time, "state": RECEIVED, "actor": owner, "reason": ""}]
-        if planned is not None:
-            said = {"request": serial, "time": time, "actor": "plan", "reason": planned.reason}
-            first += [{**said, "state": each} for each in planned.states]
-        connection.execute(TELL, first)
-        return Request(serial, **{each.name: row.get(each.name) for each in fields(Request)[1:]})  # type: ignore[arg-type]
+    def _insert(self, connection: Connection, group: Sequence[New]) -> list[Request]:
+        """Write requests, their keys and their first events, in four statements for all of them."""
+        time, found = now(), list[Request]()
+        rows = [each.row(time) for each in group]
+        sealed, told, callbacks = list[dict[str, Any]](), list[dict[str, Any]](), list[dict[str, Any]]()
+        for new, row, serial in zip(group, rows, connection.scalars(INSERT, rows).all(), strict=True):
+            key, id_ = self.keys.make(serial), row["id"]
+            body = seal(key, id_, json.dumps(dict(new.asked.body)).encode())
+            sealed.append({"at": serial, "under_key": body, "known_by": fingerprint(key, new.said)})
+            for each in new.asked.callbacks:
+                token = seal(key, id_, each.token.encode())
+                callbacks.append({"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token})
+            for state, actor, reason in new.steps:
+                told.append({"request": serial, "time": time, "state": state, "actor": actor, "reason": reason})
+            found.append(Request(serial, **{name: row.get(name) for name in NAMES[1:]}))  # type: ignore[arg-type]
+        connection.execute(SEAL, sealed)
+        if callbacks:  # before the events that they are told of
+            connection.execute(insert(tables.callbacks), callbacks)
+        connection.execute(TELL, told)
+        return found
 
-    def _same(self, owner: str, idempotency: str, body: Any) -> Request | None:
+    def _same(self, new: New) -> Request | None:
         """The request that came with this idempotency key before, if its body was the same."""
-        table = tables.requests
+        if new.idempotency is None:
+            return None
+        table = tables.requests.c
+        same = table.owner == new.owner, table.idempotency == new.idempotency
         with self.database.read() as connection:
-            row = connection.execute(
-                select(*SHOWN, table.c.fingerprint).where(table.c.owner == owner, table.c.idempotency == idempotency)
-            ).one_or_none()
+            row = connection.execute(select(*SHOWN, table.fingerprint).where(*same)).one_or_none()
         if row is None:
             return None
         found = request_of(row)
         try:
-            is_same = fingerprint(self.keys.find(found.serial), body) == row.fingerprint
+            is_same = fingerprint(self.keys.find(found.serial), new.said) == row.fingerprint
         except NamesDestroyed:
             raise KeyReused(f"this idempotency key is that of request {found.id}, which was answered") from None
         if not is_same:
