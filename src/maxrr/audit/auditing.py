@@ -161,7 +161,7 @@ def judge(case: Case, views: Mapping[str, Sequence[View]], targets: Mapping[str,
         },
         "claimed_unlearned": {name: float(np.mean(model.beyond_threshold <= 0.0)) for name, model in models.items()},
         "exposed": most_exposed(case, mine),
-    }  # fmt: skip
+    }
 
 
 def in_their_place(evidence: Evidence, attack: str, models: Sequence[Signals]) -> list[Floats]:

@@ -362,9 +362,7 @@ def decide(audited: Floats, remembering: Sequence[Floats], before: Sequence[Floa
         words = FOUND
     elif count < FEWEST or power[ALL].rate < WORTH or min(rank.high, rank.low) <= ALPHA:
         words = NOT_ENOUGH
-    return Finding(
-        words, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.high, rank.low, power, at_most
-    )  # fmt: skip
+    return Finding(words, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.high, rank.low, power, at_most)
 
 
 # The report of an audit, as plain values that can be written as JSON.

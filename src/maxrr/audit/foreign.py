@@ -11,7 +11,7 @@ from maxrr.audit.findings import Finding, decide, too_few
 
 def audit_predictions(
     audited: ArrayLike, retrained: ArrayLike, remembering: ArrayLike, labels: ArrayLike, forgotten: ArrayLike
-) -> Finding:  # fmt: skip
+) -> Finding:
     """Try to tell from probabilities that a model once had records which it should have forgotten.
 
     For models of any library: LiRA decides, by the rule of `audit`. No receipt is needed, and nobody checks here how

@@ -55,7 +55,7 @@ def advise(
             raise Stop(FAILED, f"{source} has features: no network is trained on them, and every request is exact")
         model = MaxRR(
             network_for(training, network), Frozen(), C=C, start=start, train=recipe_of(recipe, epochs), device=device
-        )  # fmt: skip
+        )
         advice = tried(model, training, shares=sizes, records=records, progress=show.report)
     if json:
         show.json(asdict(advice) | {"words": advice.words})

@@ -208,7 +208,7 @@ def tell(result: AuditReport, page: Path) -> None:
             ("power", power_in_words(finding)),
             ("took", duration(result.seconds)),
         ]
-    )  # fmt: skip
+    )
     numbers = ("before", "after", "retrained", "p of after")
     caption = "Scores of the record." if result.records == 1 else "AUC: 0.5 is chance."
     show.table(("attack", *numbers), rows(result), numbers=numbers, caption=caption)

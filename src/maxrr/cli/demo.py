@@ -106,9 +106,7 @@ def model_of(training: Dataset) -> MaxRR:
     return MaxRR(LeNet5(training.shape), core, epochs=EPOCHS, lr=LEARNING_RATE)
 
 
-def shapers(
-    model: MaxRR, training: Dataset
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:  # fmt: skip
+def shapers(model: MaxRR, training: Dataset) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
     """Which records are core and which influential, and each one's margin in the head where it is smallest."""
     import numpy as np
 
@@ -121,7 +119,7 @@ def shapers(
 
 def answer(
     workspace: Workspace, kind: str, rows: NDArray[np.int64], ids: NDArray[Any], retained: Dataset, test: Dataset
-) -> RequestStory:  # fmt: skip
+) -> RequestStory:
     """Plan a request, carry it out, and train another model, in memory, on the records that are left."""
     from maxrr.report.demo import RequestStory
 

@@ -16,7 +16,7 @@ from maxrr.errors import KeyMissing
 PrivateKey = Annotated[
     Path | None,
     Argument(metavar="[FILE]", help="The file of the private key. If not given, key.pem in ~/.config/maxrr."),
-]  # fmt: skip
+]
 
 
 def new(file: PrivateKey = None) -> None:

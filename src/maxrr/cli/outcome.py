@@ -99,7 +99,7 @@ def readable_commit(folder: Path) -> Commit | None:
 
 def carry_out(
     outcome: Outcome, workspace: Workspace, undone: str, plan: Plan, source: Mapping[str, str] | None = None
-) -> Receipt:  # fmt: skip
+) -> Receipt:
     """Execute a plan, and note what came of it."""
     with outcome.work(workspace.folder, undone, request_done), show.progress():
         receipt = workspace.model.execute(plan, source=source, progress=show.report)

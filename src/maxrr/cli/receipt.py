@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from maxrr.workspace import Workspace
 
 LARGEST = 64 << 20  # bytes of a receipt, which names a record in about a hundred
-Named = Annotated[
-    str | None, Argument(metavar="RECEIPT", help="A receipt of the workspace: its number, or its file.")
-]  # fmt: skip
+Named = Annotated[str | None, Argument(metavar="RECEIPT", help="A receipt of the workspace: its number, or its file.")]
 
 
 def present(

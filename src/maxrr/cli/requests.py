@@ -17,7 +17,7 @@ UNDONE = "nothing was changed, and no record forgotten"  # what is said to someb
 
 def request_of(
     ids: list[str] | None, ids_file: str | None, subject: list[str] | None, receipt: int | None = None
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return the records that the options name, as `MaxRR.plan` takes them: they are named in one way."""
     if sum(bool(given) for given in (ids, ids_file, subject, receipt)) != 1:
         raise Stop(USAGE, "name the records with one of --ids, --ids-file, --subject and --receipt")

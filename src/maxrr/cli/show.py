@@ -86,6 +86,8 @@ def table(
     """
     rows = [[tame(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    if sys.stdout.isatty():
+        print()
     for row in (headings, ["-" * width for width in widths], *rows):
         cells = list(zip(headings, row, widths, strict=True))
         line = "  ".join(of_width(cell, -width if name in numbers else width) for name, cell, width in cells)

@@ -40,7 +40,7 @@ class Result:
 
 def answer(
     folder: Path, file: Path, out: Path | None, policy: str, source: Sequence[str] | None, *, yes: bool, json: bool
-) -> None:  # fmt: skip
+) -> None:
     """Answer a file of tickets."""
     requests.check_can_ask(yes=yes, json=json)
     lines = lines_in(file)

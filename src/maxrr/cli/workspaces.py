@@ -86,9 +86,7 @@ def open_folder(folder: Path, *, newest: bool, **options: Any) -> Workspace:
     return workspace
 
 
-def named_network(
-    maker: str, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int
-) -> NamedNetwork:  # fmt: skip
+def named_network(maker: str, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int) -> NamedNetwork:
     """Name a network of the user's own for such records, and make it once to see that it works."""
     from maxrr.nets.naming import NamedNetwork
 

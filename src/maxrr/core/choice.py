@@ -113,7 +113,7 @@ def words_of(core: Core | None, network: Network) -> Words | None:
 
 def choice_of(
     dataset: Dataset, ids: NDArray[Any], words: Words, *, unconditional: bool, **details: int | float
-) -> Choice:  # fmt: skip
+) -> Choice:
     """Make the choice of these records; refuse a core that no classifier can be trained on.
 
     Raises

@@ -327,9 +327,7 @@ def rank(
     )  # fmt: skip
 
 
-def votes_on(
-    engine: Engine, task: Task, seeds: Sequence[int], C: float, steps: Steps
-) -> Generator[tuple[int, Votes]]:  # fmt: skip
+def votes_on(engine: Engine, task: Task, seeds: Sequence[int], C: float, steps: Steps) -> Generator[tuple[int, Votes]]:
     """Yield the votes of each run, found by the workers of an engine."""
     groups = groups_for(task.device, seeds)
     with closing(engine.map(votes_by_worker, groups, task, C)) as done:
@@ -346,7 +344,7 @@ def votes_by_worker(seeds: Sequence[int], task: Task, C: float) -> list[Votes]:
 
 def votes_of(
     task: Task, seeds: Sequence[int], C: float, steps: Steps | None, solver: Engine | None = None
-) -> Generator[tuple[int, Votes]]:  # fmt: skip
+) -> Generator[tuple[int, Votes]]:
     """Yield the votes of each run, in the order of the seeds."""
     if not seeds:
         return

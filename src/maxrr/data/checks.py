@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 24  # inputs are read this much at a time: a memory map is never loaded whole
 LONGEST_IDENTIFIER = 1000  # characters of an id: NumPy gives every string of an array the room of the longest
-DTYPES = tuple(
-    map(np.dtype, ("uint8", "bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64"))
-)  # fmt: skip
+DTYPES = tuple(map(np.dtype, ("uint8", "bool", "int8", "int16", "int32", "int64", "float16", "float32", "float64")))
 
 
 @contextmanager

@@ -175,7 +175,7 @@ def as_identifiers(texts: list[str], what: str = "ids") -> NDArray[Any]:
 
 def labels_of_texts(
     texts: list[str], what: str = "labels", where: Callable[[int], str] = "row {}".format
-) -> NDArray[Any]:  # fmt: skip
+) -> NDArray[Any]:
     """Convert the labels of a file of text: whole numbers, also 1.0, to integers, and true and false to booleans.
 
     So they are the labels that the same table has in a frame, where columns have types. 007 stays a text. NaN and

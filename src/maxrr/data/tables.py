@@ -167,9 +167,7 @@ def others_of(found: Columns, reading: Reading) -> dict[str, NDArray[Any]]:
     return others
 
 
-def inputs_of(
-    found: Columns, others: Collection[str], columns: Sequence[str] | None, encoding: Encoding
-) -> Inputs:  # fmt: skip
+def inputs_of(found: Columns, others: Collection[str], columns: Sequence[str] | None, encoding: Encoding) -> Inputs:
     """Encode the inputs of a table: all columns but `others`, or exactly the given ones in their order."""
     names = [found.header[place] for place in places_of(found.header, others, columns)]
     if not found.records:
@@ -241,7 +239,7 @@ def names_of(frame: Any) -> list[str]:
 
 def columns_in(
     path: Path, reading: Reading, *, only: Collection[str] | None = None, check: Callable[[list[str]], None]
-) -> Columns:  # fmt: skip
+) -> Columns:
     """The columns of a CSV or Parquet file, or `only` those of some names. The names are checked before all else."""
     if path.suffix == ".csv":
         rules = reading.encoding.rules

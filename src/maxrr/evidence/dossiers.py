@@ -423,7 +423,7 @@ def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
     if len(dossier.records) > facts.forgotten:
         raise Contradiction(
             f"the receipt is for {count(facts.forgotten, 'record')}, and this is about {len(dossier.records):,}"
-        )  # fmt: skip
+        )
     whole = facts.fewer in (facts.forgotten, 0) and (facts.fewer > 0 or facts.forgotten == 1)
     if facts.fewer < facts.forgotten if facts.in_group else not whole:
         raise Contradiction(f"of {facts.forgotten:,} forgotten records there are {facts.fewer:,} fewer")

@@ -244,7 +244,7 @@ class Envelope:
         signatures = [{"keyid": self.key_id, "sig": to_base64(self.signature)}]
         return canonical_json(
             {"payload": to_base64(self.payload), "payloadType": self.payload_type, "signatures": signatures}
-        )  # fmt: skip
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

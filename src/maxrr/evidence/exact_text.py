@@ -15,7 +15,7 @@ Bytes32 = Annotated[bytes, Constraint("64 hexadecimal digits in small letters", 
 
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"), check_circular=False
-)  # fmt: skip
+)
 
 
 def canonical_json(value: Any) -> bytes:

@@ -245,9 +245,7 @@ class LogWriter:
         return cls(folder, checkpoint, key)
 
     @classmethod
-    def open(
-        cls, folder: str | Path, origin: str, key: SigningKey, *, retired: Sequence[PublicKey] = ()
-    ) -> Self:  # fmt: skip
+    def open(cls, folder: str | Path, origin: str, key: SigningKey, *, retired: Sequence[PublicKey] = ()) -> Self:
         """Open a log for appending. Its newest checkpoint may still be signed by a key that is retired."""
         require_signing_key(key)
         return cls(folder, Checkpoint.read(read_checkpoint(folder), origin, [key.public, *retired]), key)

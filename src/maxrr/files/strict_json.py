@@ -55,9 +55,7 @@ def parse_json(text: str) -> Any:
     {'C': 1.0}
     """
     try:
-        value = json.loads(
-            text, parse_float=_float, parse_int=_int, parse_constant=_refuse, object_pairs_hook=_pairs
-        )  # fmt: skip
+        value = json.loads(text, parse_float=_float, parse_int=_int, parse_constant=_refuse, object_pairs_hook=_pairs)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     level = [value]

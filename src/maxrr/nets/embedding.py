@@ -92,7 +92,7 @@ def embed_to_predict(extractor: nn.Module, dataset: Dataset, device: str | torch
 
 def blocks_of(
     extractor: nn.Module, dataset: Dataset, place: torch.device, size: int | None = None
-) -> Generator[NDArray[Any]]:  # fmt: skip
+) -> Generator[NDArray[Any]]:
     """The features of all records, block by block: on the CPU several blocks at once, each by one thread.
 
     Close it: until then PyTorch's settings are pinned. The size of blocks is given for an extractor that was checked.
@@ -131,7 +131,7 @@ def block_size(extractor: nn.Module, device: torch.device) -> int:
 
 def block_extractor(
     extractor: nn.Module, device: torch.device, ids: NDArray[Any], checked_size: int | None = None
-) -> Callable[[int, Inputs], Tensor]:  # fmt: skip
+) -> Callable[[int, Inputs], Tensor]:
     """A function from the number of a block's first record and its inputs to their features, on the device.
 
     Every block is filled up to one size, so no record's features depend on how many are in its block. An extractor that

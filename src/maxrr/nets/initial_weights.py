@@ -106,9 +106,8 @@ def would_lose_weights(network: Network) -> bool:
                     reset(name, layer)
         draws.append({name: value.detach() for name, value in tensors(drawn).items()})
     return any(
-        differs(value.detach().cpu(), [drawn[name] for drawn in draws])
-        for name, value in tensors(network).items()
-    )  # fmt: skip
+        differs(value.detach().cpu(), [drawn[name] for drawn in draws]) for name, value in tensors(network).items()
+    )
 
 
 def differs(value: Tensor, draws: Sequence[Tensor]) -> bool:

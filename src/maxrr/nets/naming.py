@@ -36,7 +36,7 @@ class NamedNetwork:
     @classmethod
     def for_records(
         cls, maker: str, shape: tuple[int, ...] | dict[str, tuple[int, ...]], classes: int
-    ) -> "NamedNetwork":  # fmt: skip
+    ) -> "NamedNetwork":
         """Name a network for such records. A maker that takes arguments gets their shape and the number of classes.
 
         Of several inputs it gets the shape of each, by name.

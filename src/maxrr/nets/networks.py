@@ -78,7 +78,7 @@ class LeNet5(Layers):
 
     def __init__(
         self, shape: tuple[int, ...] = (1, 28, 28), classes: int = 10, width: float = 1.0, features: int | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         if len(shape) != 3 or shape[0] < 1 or min(shape[1:]) < SMALLEST:
             raise ValueError(
                 f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels per side or more, not {shape}; "

@@ -175,7 +175,7 @@ class Resized(Layers):
 
     def __init__(
         self, network: nn.Module, size: int, mean: float | Sequence[float] = 0.0, scale: float | Sequence[float] = 1.0
-    ) -> None:  # fmt: skip
+    ) -> None:
         means, scales = (
             (float(each),) if isinstance(each, int | float) else tuple(map(float, each)) for each in (mean, scale)
         )

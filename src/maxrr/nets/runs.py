@@ -112,7 +112,7 @@ class Stopped(Exception):
 
 def run_side_by_side(
     task: Task, data: Records, seeds: Sequence[int], workers: int, draws: bool, tally: Tally
-) -> Generator[Run]:  # fmt: skip
+) -> Generator[Run]:
     """Yield the runs in the order of the seeds, `workers` at a time. Closing the generator stops all of them.
 
     Networks that draw random numbers take them from sources that this whole process shares: they are trained in the
@@ -156,7 +156,7 @@ def hold(network: nn.Module, recipe: Recipe) -> nn.Module:
 
 def fit(
     network: nn.Module, records: Records, recipe: Recipe, seed: int, stop: threading.Event, seen: Watcher
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     """Train a network in place; returns its loss and accuracy over the last epoch.
 
     Raises
@@ -298,9 +298,7 @@ def run_group(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> 
     rows = None if task.rows is None else np.stack([task.rows[seed] for seed in seeds])
     losses, accuracies = stacked.fit(stack, recipe, seeds, lambda *news: tally.seen(seeds, *news), rows)
     runs, errors = [], []
-    for seed, network, state, loss, accuracy in zip(
-        seeds, networks, stack.fitted(), losses, accuracies, strict=True
-    ):  # fmt: skip
+    for seed, network, state, loss, accuracy in zip(seeds, networks, stack.fitted(), losses, accuracies, strict=True):
         with torch.no_grad():
             for name, value in chain(network.named_parameters(), network.named_buffers()):
                 value.copy_(state[name])

@@ -84,7 +84,7 @@ class Stack:
 
 def fit(
     stack: Stack, recipe: Recipe, seeds: Sequence[int], seen: Watcher, rows: NDArray[np.int64] | None = None
-) -> tuple[list[float], list[float]]:  # fmt: skip
+) -> tuple[list[float], list[float]]:
     """Train a stack; returns every network's loss and accuracy over the last epoch.
 
     Where networks see only some of the records, `rows` (networks × records that one sees) says which.

@@ -90,7 +90,7 @@ def train(
 
 def seen_twice(
     network: Network, dataset: Dataset, seed: int, recipe: Recipe, device: torch.device, threads: int
-) -> str:  # fmt: skip
+) -> str:
     """Train twice for a few steps on a part of the records, and say whether the networks have the same bytes."""
     part, few = small_part(dataset), replace(recipe, epochs=2)
     runs = (train(network, part, seed, recipe=few, device=device, threads=threads) for _ in range(2))
@@ -175,9 +175,7 @@ def train_many(
     return run_all(task, wanted, cores(), progress, chosen)
 
 
-def rows_without(
-    dataset: Dataset, seeds: Sequence[int], without: Sequence[ArrayLike]
-) -> dict[int, NDArray[np.int64]]:  # fmt: skip
+def rows_without(dataset: Dataset, seeds: Sequence[int], without: Sequence[ArrayLike]) -> dict[int, NDArray[np.int64]]:
     """The rows, in the order of ids, that are left for each seed's run."""
     ordered = dataset.in_order()
     rows = {
@@ -191,7 +189,7 @@ def rows_without(
 @torch.inference_mode(False)  # gradients are recorded whatever the caller does, and not while it has a run
 def run_all(
     task: Task, seeds: Sequence[int], workers: int, progress: Progress | None, engine: Engine | None = None
-) -> Generator[Run]:  # fmt: skip
+) -> Generator[Run]:
     """Yield the runs in the order of the seeds, made by workers here or by those of an engine."""
     tally = Tally(progress, task.lengths(seeds))
     tally.show()

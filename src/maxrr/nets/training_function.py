@@ -134,7 +134,7 @@ class OwnTraining:
 
     def watched(
         self, network: Network, dataset: Dataset, seed: int, device: torch.device, threads: int
-    ) -> "OwnTraining":  # fmt: skip
+    ) -> "OwnTraining":
         """Return the training with a note on what came of running it twice on a small part of the records.
 
         Receipts have what was observed. A message of the caller's code may name records, and so is only in the warning.

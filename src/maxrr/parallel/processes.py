@@ -110,9 +110,7 @@ class Workers:
         self.pool.shutdown(cancel_futures=True)
 
 
-def call_in_fresh_process(
-    function: Callable[[*Shared], R], *arguments: *Shared, with_the_script: bool = False
-) -> R:  # fmt: skip
+def call_in_fresh_process(function: Callable[[*Shared], R], *arguments: *Shared, with_the_script: bool = False) -> R:
     """Call an importable function in a process of its own, with as many threads as it likes.
 
     Parameters

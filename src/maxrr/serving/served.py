@@ -68,7 +68,7 @@ def as_array(records: Any) -> NDArray[Any]:
 
 def converted(
     array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...], precision: np.dtype[Any] | None, name: str = ""
-) -> NDArray[Any]:  # fmt: skip
+) -> NDArray[Any]:
     """Convert records, or one input of them, to the model's type, with floats in its precision; refuse values that do
     not fit.
     """

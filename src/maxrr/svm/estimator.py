@@ -121,9 +121,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     0.0
     """
 
-    def __init__(
-        self, C: float = 1.0, *, class_weight: ClassWeight | None = None, copy_X: bool = True
-    ) -> None:  # fmt: skip
+    def __init__(self, C: float = 1.0, *, class_weight: ClassWeight | None = None, copy_X: bool = True) -> None:
         self.C = C
         self.class_weight = class_weight
         self.copy_X = copy_X

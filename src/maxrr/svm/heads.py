@@ -216,9 +216,7 @@ def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
     return [heads[first : first + size] for first in range(0, len(heads), size)]
 
 
-def changes_of(
-    samples: Samples, solution: Solution, leaving: Ints, arriving: Ints
-) -> dict[int, tuple[Head, Change]]:  # fmt: skip
+def changes_of(samples: Samples, solution: Solution, leaving: Ints, arriving: Ints) -> dict[int, tuple[Head, Change]]:
     """Find for each solved head which leaving and arriving samples shape it or may do so."""
     known, caps = {head.positive: head for head in solution.heads}, samples.caps_at(leaving)
     found = {}

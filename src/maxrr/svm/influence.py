@@ -155,9 +155,7 @@ def together(X: AnyArray) -> int:
     return min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) or 1 if on_accelerator(X) else 1
 
 
-def begin_runs(
-    group: list[AnyArray], mask: Bools | None, blank: Samples
-) -> Iterator[tuple[AnyArray, Guess | None]]:  # fmt: skip
+def begin_runs(group: list[AnyArray], mask: Bools | None, blank: Samples) -> Iterator[tuple[AnyArray, Guess | None]]:
     """Prepare what a worker gets of each run: features in main memory, and a guess of its heads from the device."""
     some = masked(blank, mask)
     if not on_accelerator(group[0]) or len(some.present) < 2:

@@ -28,7 +28,7 @@ from maxrr.svm.arrays import (
     on_accelerator,
     to_numpy,
     wide,
-)  # fmt: skip
+)
 
 DENSE = (
     "pass a dense array, {}. If that does not fit into memory, make fewer columns first by something that has not seen "

@@ -145,7 +145,7 @@ def part_of(dataset: Dataset, share: float, key: bytes | str) -> Dataset:
 
 def try_core(
     model: MaxRR, share: float, training: Dataset, test: Dataset, records: int, progress: Progress | None
-) -> Trial:  # fmt: skip
+) -> Trial:
     """Fit a model with a core of this size on the sample; work out what requests would cost with so many records."""
     settings = model.get_params(deep=False) | {"core": HashCore(share, "tried") if share else Frozen()}
     if not share:

@@ -89,7 +89,7 @@ class Blueprint:
 
     def core_ids(
         self, ids: NDArray[Any], subjects: NDArray[Any] | None, chosen: NDArray[Any], waiting: NDArray[Any]
-    ) -> NDArray[Any]:  # fmt: skip
+    ) -> NDArray[Any]:
         """Return the ids to train on: by rule for HashCore and FullCore, else the chosen ones still present.
 
         Records that wait for the next fit are not among them.
@@ -197,14 +197,14 @@ class Blueprint:
 
     def rebuilt(
         self, extractor: nn.Module, shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> tuple[nn.Module, Fingerprint]:  # fmt: skip
+    ) -> tuple[nn.Module, Fingerprint]:
         """Make an extractor again from its weights, and return it with its fingerprint if it computes the same."""
         anew = with_weights_of(extractor, self.stored_extractor(extractor_tensors(extractor)), shape, dtype)
         return anew, Fingerprint.of(anew, shape, dtype)
 
     def extractors(
         self, core: Dataset, seeds: Sequence[int], device: str | torch.device | None
-    ) -> Generator[nn.Module]:  # fmt: skip
+    ) -> Generator[nn.Module]:
         """Train extractors on these core records, or on those of one shard, from other seeds than the model's."""
         classes = len(np.unique(core.labels))
         if self.sharding.count > 1 and classes < 2:
@@ -322,7 +322,7 @@ def relabel(core: Dataset) -> Dataset:
 
 def alike(
     labels: NDArray[np.int64], shard: NDArray[np.int64], shards: Collection[int]
-) -> dict[tuple[int, ...], list[int]]:  # fmt: skip
+) -> dict[tuple[int, ...], list[int]]:
     """Group shards by the classes that their records have."""
     found: dict[tuple[int, ...], list[int]] = {}
     for number in shards:

@@ -122,7 +122,7 @@ class Bundle(Contents):
         facts = self.facts
         return conditions(
             self.choice, self.blueprint, len(facts.in_extractor), facts.technique, facts.adopted, len(self.waiting)
-        )  # fmt: skip
+        )
 
     @classmethod
     def _of(cls, fitted: ModelState) -> "Bundle":
@@ -234,7 +234,7 @@ class Bundle(Contents):
     @classmethod
     def load(
         cls, path: str | Path, *, network: Network | None = None, train: TrainingFunction | None = None
-    ) -> "Bundle":  # fmt: skip
+    ) -> "Bundle":
         """Read a bundle from a file that `save` wrote.
 
         Parameters
@@ -308,7 +308,7 @@ def content_of(path: str | Path) -> tuple[Contents, dict[str, Tensor]]:
 
 def read(
     contents: Contents, tensors: Mapping[str, Tensor], network: Network | None, train: TrainingFunction | None
-) -> Bundle:  # fmt: skip
+) -> Bundle:
     """Make a bundle from the contents and the tensors of its file."""
     facts, network = contents.facts, codec.network_of(contents.facts, network)
     if network is None:

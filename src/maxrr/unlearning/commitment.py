@@ -156,9 +156,7 @@ class Commitment:
             self.root, self._tree, self._state = tree.root.hex(), tree, tree.state
         return self._tree
 
-    def after(
-        self, tree: Tree, leaving: Sequence[TreeRecord], arriving: Iterable[TreeRecord]
-    ) -> "Commitment":  # fmt: skip
+    def after(self, tree: Tree, leaving: Sequence[TreeRecord], arriving: Iterable[TreeRecord]) -> "Commitment":
         """Return the commitment after some records left and others arrived, perhaps under the same ids."""
         put = {one.key: one.value for one in arriving}
         change = tree.change({one.key for one in leaving} - put.keys(), put)

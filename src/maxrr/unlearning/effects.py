@@ -74,9 +74,7 @@ class CoreAfter:
         shard = sharding.of(ids[chosen], None if subjects is None else subjects[chosen])
         touched = set(records.shards(sharding, request.core_rows).tolist())
         shards = tuple(sorted(touched | fitted.stale)) if sharding.count > 1 else (0,)
-        return cls(
-            labels[chosen], shard, shards, len(shards) / sharding.count
-        )  # fmt: skip
+        return cls(labels[chosen], shard, shards, len(shards) / sharding.count)
 
 
 NO_CORE = CoreAfter(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), (), 1.0)

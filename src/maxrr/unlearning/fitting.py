@@ -159,9 +159,7 @@ def fit(
         clock.append(time.perf_counter())
         heads = blueprint.fit_heads(features, records, progress)
         clock.append(time.perf_counter())
-    durations = Durations.measured(
-        np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_)
-    )  # fmt: skip
+    durations = Durations.measured(np.diff(clock).tolist(), len(choice.ids), len(records), len(heads.certificate_))
     fitted = ModelState(
         blueprint, extractor, fingerprint, heads, held, choice, label_kind, key, secret, Tombstones(), durations,
         untrained=untrained, adopted=adopted, waiting=held.ids[:0].copy(), set_aside=aside,

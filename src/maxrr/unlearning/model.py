@@ -377,9 +377,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 fitted.platt()
         return fitted.platt().probabilities(decisions(fitted, X))
 
-    def score(
-        self, X: Dataset | Inputs, y: Labels | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:  # fmt: skip
+    def score(self, X: Dataset | Inputs, y: Labels | None = None, sample_weight: ArrayLike | None = None) -> float:
         """The share of records that are classified rightly.
 
         Parameters
@@ -639,7 +637,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def execute(
         self, plan: Plan, *, source: Mapping[str, str] | None = None, progress: Progress | None = None
-    ) -> Receipt:  # fmt: skip
+    ) -> Receipt:
         """Do what a plan of this model says, whole or not at all.
 
         Parameters
@@ -722,7 +720,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _unlearn_together(
         self, requests: Iterable[NamedRecords], core_policy: str | Technique, progress: Progress | None
-    ) -> list[Receipt | Refused]:  # fmt: skip
+    ) -> list[Receipt | Refused]:
         """Answer several requests by one change; return for each its receipt, or why it is refused."""
         with self._changing():
             group = make_group(self._fitted, requests, core_policy)
@@ -839,7 +837,7 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @contextmanager
     def _changing(
         self, *, receipts: bool = True, newest: bool = True, source: Mapping[str, str] | None = None
-    ) -> Iterator[None]:  # fmt: skip
+    ) -> Iterator[None]:
         """Hold the lock for a change, if the keeper allows one."""
         with self._lock:
             if self._keeper is not None:

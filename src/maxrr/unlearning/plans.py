@@ -225,9 +225,7 @@ def work_of(action: Action, fitted: ModelState, request: Request, effect: Effect
     return heads, arriving + (fitted.records.count - len(request.rows) if action.fits_anew else 0)
 
 
-def conditions_then(
-    action: Action, guarantee: Guarantee | None, fitted: ModelState, request: Request
-) -> list[str]:  # fmt: skip
+def conditions_then(action: Action, guarantee: Guarantee | None, fitted: ModelState, request: Request) -> list[str]:
     """List the conditions that exactness rests on after the action; none for an approximate answer."""
     if guarantee is None or not guarantee.exact:
         return []

@@ -13,7 +13,7 @@ from maxrr.unlearning.state import ModelState
 
 def why(
     action: Action, guarantee: Guarantee, request: Request, effect: Effect, fitted: ModelState, then: CoreAfter
-) -> str:  # fmt: skip
+) -> str:
     """Say in a sentence why the action is taken, and what it gives."""
     core = len(request.core_rows)
     stays = "" if fitted.blueprint.embeddings else ", and the extractor stays as it is"

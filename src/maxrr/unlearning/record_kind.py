@@ -84,7 +84,7 @@ class RecordKind:
         known = {class_name(name): name for name in self.class_names}
         names = tuple(
             name if name in self.class_names else known.get(class_name(name), name) for name in records.class_names
-        )  # fmt: skip
+        )
         if len(set(names)) < len(names):
             names = records.class_names
         if ids is not records.ids or subjects is not records.subjects or names != records.class_names:

@@ -94,9 +94,7 @@ NOBODY: Ints = np.empty(0, dtype=np.int64)
 def check_policy(core_policy: str | Technique) -> None:
     """Refuse a policy that does not exist."""
     if not callable(core_policy) and core_policy not in (REFUSE, RETRAIN, KEEP):
-        raise ValueError(
-            f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}"
-        )  # fmt: skip
+        raise ValueError(f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}")
 
 
 def request_to_forget(

@@ -80,7 +80,7 @@ class ModelState:
         """The conditions that exactness rests on."""
         return conditions(
             self.choice, self.blueprint, self.left_in_extractor, self.technique, self.adopted, len(self.waiting)
-        )  # fmt: skip
+        )
 
     @property
     def to_train(self) -> frozenset[int]:

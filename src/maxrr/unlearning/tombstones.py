@@ -76,7 +76,7 @@ def id_hmac(key: bytes, id_: int | str, *, replaced: bool = False) -> bytes:
 
 def tombstones_of(
     key: bytes, ids: NDArray[Any], hashes: NDArray[np.uint8], contents: NDArray[np.uint8], *, replaced: bool = False
-) -> list[Tombstone]:  # fmt: skip
+) -> list[Tombstone]:
     """Make the tombstones of records. Of a replaced record only the values are forgotten: its id stays in use."""
     return [
         Tombstone(

@@ -73,7 +73,7 @@ def commitment_after(now: ModelState, request: Request) -> Commitment:
 
 def tree_records(
     secret: bytes, ids: NDArray[Any], subjects: NDArray[Any] | None, hashes: NDArray[np.uint8]
-) -> list[TreeRecord]:  # fmt: skip
+) -> list[TreeRecord]:
     """Find where records stand in a tree."""
     whose: list[Any] = [None] * len(ids) if subjects is None else subjects.tolist()
     found = zip(ids.tolist(), whose, hashes, strict=True)
@@ -195,7 +195,7 @@ def without_names(then: ModelState, gone: Ints) -> ModelState:
 
 def with_heads(
     then: ModelState, progress: Progress | None, now: ModelState, trained: Collection[int], request: Request
-) -> ModelState:  # fmt: skip
+) -> ModelState:
     """Fit the heads from scratch on all retained records, which get new rows without gaps.
 
     Only the extractors of the shards `trained` are not those of the state before.

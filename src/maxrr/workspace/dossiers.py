@@ -29,7 +29,7 @@ OPERATOR = "MAXRR_OPERATOR"  # the environment variable that says who answers, a
 
 def dossier_of(
     store: Store, fitted: ModelState, number: int, subject: Id | None, ids: Sequence[Id] | None
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Make the dossier about some records, or about all records of one person, that a request forgot or replaced."""
     handed = HandedReceipt.from_bytes(store.receipt(number))
     if handed.envelope is None:

@@ -189,7 +189,7 @@ class FolderKeeper:
 
     def commit_state(
         self, after: ModelState, answers: Sequence[NewAnswer], source: Mapping[str, str] | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Make a state durable, and then the model's present one. Predictions use the state before until then.
 
         `source` says where the records come from that it has learned: all of them by a fit, more by an addition.

@@ -77,7 +77,7 @@ class NewAnswer:
 
 def parts_of_frame(
     answers: Sequence[NewAnswer], tombstones: Sequence[Sequence[bytes]], people: Mapping[str, Any]
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return the fields of a frame that answered requests fill; older tombstones and people come first."""
     return {
         "people": {**people, **{person: said for each in answers for person, said in each.people.items()}},
@@ -107,7 +107,7 @@ class Store(Folder):
 
     def __init__(
         self, folder: str | Path, *, read_only: bool = False, wait: float = 0.0, signing: SigningKey | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(folder, read_only=read_only, wait=wait)
         self.signing = signing
         self.table: Table = np.zeros(0, np.dtype([("is", "u1")]))
@@ -138,7 +138,7 @@ class Store(Folder):
 
     def commit(
         self, fitted: ModelState, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Make a state that of the workspace. If this raises, `recover` finds out whether it was committed."""
         if not self.is_finished:  # whatever was promised is done before more is
             self.finish()
@@ -150,7 +150,7 @@ class Store(Folder):
 
     def append(
         self, fitted: ModelState, answers: Sequence[NewAnswer], network: NetworkFacts | None, sources: Sources
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write the new files, append the frame that names them, and take the new state over."""
         before, said, files = self.stored if self.has_state else None, None, None
         older: tuple[Sequence[Sequence[bytes]], Mapping[str, Any]] = ((), {})

@@ -286,9 +286,7 @@ class Workspace:
     # Forgetting
 
     @contextmanager
-    def batch(
-        self, *, core_policy: str | Technique = REFUSE, progress: Progress | None = None
-    ) -> Iterator[Batch]:  # fmt: skip
+    def batch(self, *, core_policy: str | Technique = REFUSE, progress: Progress | None = None) -> Iterator[Batch]:
         """Collect requests in a block, and answer them together when it ends: by one training, one move of the heads
         and one commit.
 
@@ -415,7 +413,7 @@ class Workspace:
 
     def dossier(
         self, number: int, *, subject: int | str | None = None, ids: Sequence[int | str] | None = None
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """What a person gets about a request, who can then check it alone. See `maxrr.evidence`.
 
         Parameters
@@ -461,7 +459,7 @@ class Workspace:
 
     def find(
         self, *, id: int | str | None = None, subject: int | str | None = None, ticket: str | None = None
-    ) -> Trace:  # fmt: skip
+    ) -> Trace:
         """What is known here of a record, of a person, or of a ticket.
 
         Parameters

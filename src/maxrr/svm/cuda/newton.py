@@ -137,7 +137,7 @@ def step(
     along = (torch.stack([gradient, outward, rows.decay * direction]) * direction).sum(2, keepdim=True)
     length = line_search(
         raised, rows.cap, sigma * change, change, slope=along[0], offset=along[1], curvature=along[2]
-    ).masked_fill_(arrived, 0.0)  # fmt: skip
+    ).masked_fill_(arrived, 0.0)
     v = torch.addcmul(heads.v, length, direction)
     shortfall = torch.addcmul(shortfall, length, change, value=-1.0)
     # 4. Heads that were near the minimum are now at it: they take the multipliers there, and a narrower smoothing.

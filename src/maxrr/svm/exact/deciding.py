@@ -52,9 +52,7 @@ class Candidate:
         return self.published.decided or width <= NARROW * (1.0 + abs(self.published.b))
 
 
-def propose(
-    samples: Samples, trial: Trial, near: Bools, inside: Bools, a: Floats, b: float
-) -> Candidate | None:  # fmt: skip
+def propose(samples: Samples, trial: Trial, near: Bools, inside: Bools, a: Floats, b: float) -> Candidate | None:
     """The candidate for these samples near the margin and inside it; None if no multipliers fit."""
     near, inside = near & samples.alive, inside & ~near & samples.alive
     trial.known = known = inside_sum(samples, trial.y, np.flatnonzero(inside), trial.known)
@@ -79,9 +77,7 @@ def finish(samples: Samples, trial: Trial, a: Floats, margins: Floats, b: float)
     return None if candidate is None else confirm(samples, trial, candidate)
 
 
-def confirm(
-    samples: Samples, trial: Trial, candidate: Candidate, margins: Floats | None = None
-) -> Head | None:  # fmt: skip
+def confirm(samples: Samples, trial: Trial, candidate: Candidate, margins: Floats | None = None) -> Head | None:
     """Prove the head from a candidate that is right, or becomes right in a few tries."""
     y, limit, searched = trial.y, MOST_STRAYED * (samples.X.shape[1] + 1), False
     for _ in range(MOST_TRIES):
@@ -149,7 +145,7 @@ def decide(
 
 def largest_exponent(
     samples: Samples, places: Ints, inside: Ints, polished: Polished, enclosure: Enclosure
-) -> int | None:  # fmt: skip
+) -> int | None:
     """The least c with all influential features below 2^c; None if it is not yet known which these are."""
     short = polished.shortfall.rounded()
     doubt = (enclosure.radius * samples.lengths[places] + max(-enclosure.low, enclosure.high)) * UP

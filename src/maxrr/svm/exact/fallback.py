@@ -87,7 +87,7 @@ def follow(X: Floats, y: Floats, C: float, bounds: Floats) -> Path:
         ahead = float(
             (path.a + reach * step_a) @ (path.s + reach * step_s)
             + (path.g - reach * step_a) @ (path.xi + reach * step_xi)
-        ) / (2 * n)  # fmt: skip
+        ) / (2 * n)
         centre = mu * min(1.0, max(ahead / mu, 0.0)) ** 3
         step_w, step_b, step_a, step_s, step_xi = direction(
             centre - path.a * path.s - step_a * step_s, centre - path.g * path.xi + step_a * step_xi

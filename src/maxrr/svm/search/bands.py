@@ -110,9 +110,7 @@ def band_around(samples: Samples, head: Head, change: Change | None = None, move
     return Band(places, far, part, trial, head.w, head.b, head.screen)
 
 
-def trial_at(
-    part: Samples, y: Floats, positive: int, w: Floats, b: float, alpha: Floats, width: float
-) -> Trial:  # fmt: skip
+def trial_at(part: Samples, y: Floats, positive: int, w: Floats, b: float, alpha: Floats, width: float) -> Trial:
     """A trial on a part of the samples, with these multipliers."""
     assert part.base is not None
     signed = np.where(marked(part.base.places, len(y)), part.caps * y, 0.0)  # no copy of their rows
@@ -146,9 +144,7 @@ def lift(band: Band, head: Head) -> Head:
     )
     known = replace(head.known, places=summed)
     certificate = replace(head.certificate, inside=len(inside))
-    return replace(
-        head, on_margin=band.places[head.on_margin], inside=inside, known=known, certificate=certificate
-    )  # fmt: skip
+    return replace(head, on_margin=band.places[head.on_margin], inside=inside, known=known, certificate=certificate)
 
 
 def screened(samples: Samples, band: Band, head: Head) -> Lifted | None:
@@ -193,7 +189,7 @@ def looked_at(samples: Samples, band: Band, head: Head, scores: Floats) -> Lifte
 
 def on_another_side(
     lengths: Floats, margins: Floats, distance: Floats, inside: Bools, slack: tuple[float, float]
-) -> Bools:  # fmt: skip
+) -> Bools:
     """Which samples are not proved to be on the side that they were taken to be on, at the exact solution."""
     found: Bools = ((margins < 1.0) != inside) | ~(distance > moves(lengths, *slack))
     return found

@@ -66,7 +66,7 @@ class Light:
     @np.errstate(all="ignore")
     def direction(
         self, chosen: Ints, sigma: float, share: Floats | None, gradient_w: Floats, gradient_b: float
-    ) -> tuple[Floats, float] | None:  # fmt: skip
+    ) -> tuple[Floats, float] | None:
         """What `newton.direction` finds, roughly; None if that takes too many products."""
         band = self.X[chosen]
         weights = np.ones(len(band), dtype=np.float32) if share is None else share[chosen].astype(np.float32)
@@ -175,9 +175,7 @@ def minimise(problem: Smoothed, w: Floats, b: float, length: float, tolerance: f
             chosen = np.nonzero(in_band)[0][::stride]
             found = light.direction(chosen, sigma * stride, problem.share, gradient_w, gradient_b)
             patient = found is not None
-        step_w, step_b = found or direction(
-            X, in_band, n_band, sigma, problem.share, gradient_w, gradient_b, rough
-        )  # fmt: skip
+        step_w, step_b = found or direction(X, in_band, n_band, sigma, problem.share, gradient_w, gradient_b, rough)
         change = y * (scores(X, light, step_w) + step_b)
         # 3. The exact minimiser along it: the function is piecewise quadratic there.
         slope = float(gradient_w @ step_w) + gradient_b * step_b

@@ -203,7 +203,7 @@ class Path:
 
     def __init__(
         self, X: Floats, y: Floats, w: Floats, b: float, alpha: Floats, first: Floats, last: Floats, off: float
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.X, self.y, self.w, self.b, self.alpha = X, y, w.copy(), b, alpha.copy()
         slack = AT_BOUND * first
         between = (alpha > slack) & (alpha < first - slack)
