@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
-from fastapi.exceptions import RequestValidationError
 from sqlalchemy import select
-from starlette.exceptions import HTTPException
 
-from maxrr.errors import MaxRRError
 from maxrr.service import pages, problems, routes, tables
 from maxrr.service.current import Current
 from maxrr.service.database import Database
@@ -88,9 +85,7 @@ def app(settings: Settings) -> FastAPI:
     made.state.callbacks = callbacks
     for each in (routes.router, pages.router, *routers):
         made.include_router(each)
-    made.add_exception_handler(MaxRRError, problems.of_ours)
-    made.add_exception_handler(OSError, problems.of_disk)
-    made.add_exception_handler(RequestValidationError, problems.of_input)
-    made.add_exception_handler(HTTPException, problems.of_http)
+    for kind in (*problems.ANSWERED, OSError):
+        made.add_exception_handler(kind, problems.answer_with)
     made.add_middleware(Watch, body=settings.body)
     return made

@@ -13,7 +13,7 @@ def text(
     watch: Watch, counts: Mapping[str, int], workers: Mapping[str, tuple[str, str, float]], last: Sequence[Version]
 ) -> str:  # fmt: skip
     """Return all metrics: of the calls to this server, the requests, the workers, and the last version of the model."""
-    return "\n".join([*calls(watch), *requests(counts), *at_work(workers), *model(last), ""])
+    return "\n".join([*calls(watch), *gauges(counts, workers, last), ""])
 
 
 def calls(watch: Watch) -> Iterator[str]:
@@ -31,31 +31,28 @@ def calls(watch: Watch) -> Iterator[str]:
         yield f'maxrr_call_seconds_count{{route="{route}"}} {total}'
 
 
-def requests(counts: Mapping[str, int]) -> Iterator[str]:
-    """The requests by state, those that are late or due within a week, and the answers that have not arrived yet."""
-    yield "# TYPE maxrr_requests gauge"
-    for state in STATES:
-        yield f'maxrr_requests{{state="{state}"}} {counts.get(state, 0)}'
-    yield "# TYPE maxrr_requests_late gauge"
-    yield f"maxrr_requests_late {counts['late']}"
-    yield "# TYPE maxrr_requests_due_soon gauge"
-    yield f"maxrr_requests_due_soon {counts['due_soon']}"
-    yield "# TYPE maxrr_answers gauge"
-    for name in ("not_fetched", "not_delivered"):
-        yield f'maxrr_answers{{state="{name}"}} {counts[name]}'
+def gauge(name: str, *values: float | tuple[str, float]) -> Iterator[str]:
+    """A number, or one for each of some labels."""
+    yield f"# TYPE maxrr_{name} gauge"
+    for labels, value in (each if isinstance(each, tuple) else ("", each) for each in values):
+        yield f"maxrr_{name}{labels and f'{{{labels}}}'} {value}"
 
 
-def at_work(workers: Mapping[str, tuple[str, str, float]]) -> Iterator[str]:
-    """The workers, by how long ago they were heard of, and what stops them."""
-    yield "# TYPE maxrr_worker_seen_seconds gauge"
-    for name, (_, code, seen) in sorted(workers.items()):
-        yield f'maxrr_worker_seen_seconds{{worker="{name}",stopped_by="{code}"}} {max(0.0, time.time() - seen):.1f}'
-
-
-def model(last: Sequence[Version]) -> Iterator[str]:
-    """The version of the model, its records, and its accuracy where it was measured."""
+def gauges(
+    counts: Mapping[str, int], workers: Mapping[str, tuple[str, str, float]], last: Sequence[Version]
+) -> Iterator[str]:  # fmt: skip
+    """The requests by state, and those that are late or due within a week; answers that have not arrived yet; how long
+    ago the workers were heard of, and what stops them; and the last version of the model.
+    """
+    yield from gauge("requests", *((f'state="{state}"', counts.get(state, 0)) for state in STATES))
+    yield from gauge("requests_late", counts["late"])
+    yield from gauge("requests_due_soon", counts["due_soon"])
+    yield from gauge("answers", *((f'state="{name}"', counts[name]) for name in ("not_fetched", "not_delivered")))
+    ago = {name: (code, max(0.0, time.time() - seen)) for name, (_, code, seen) in sorted(workers.items())}
+    heard = ((f'worker="{name}",stopped_by="{code}"', round(then, 1)) for name, (code, then) in ago.items())
+    yield from gauge("worker_seen_seconds", *heard)
     for each in last:
-        yield f'# TYPE maxrr_model gauge\nmaxrr_model{{version="{each.model[:16]}"}} 1'
-        yield f"# TYPE maxrr_model_records gauge\nmaxrr_model_records {each.records}"
+        yield from gauge("model", (f'version="{each.model[:16]}"', 1))
+        yield from gauge("model_records", each.records)
         if each.accuracy is not None:
-            yield f"# TYPE maxrr_model_accuracy gauge\nmaxrr_model_accuracy {each.accuracy}"
+            yield from gauge("model_accuracy", each.accuracy)

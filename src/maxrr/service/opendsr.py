@@ -19,13 +19,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from fastapi import APIRouter, Depends, Response
 from fastapi import Request as Call
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy import select
-from starlette.exceptions import HTTPException
 
-from maxrr.errors import DataError, MaxRRError, UnknownRequest
+from maxrr.errors import DataError, UnknownRequest
 from maxrr.service import problems, protocols, tables
 from maxrr.service.callbacks import Message, Step
 from maxrr.service.guard import Guarded, needs
@@ -251,12 +249,8 @@ def answering(signer: Signer) -> type[Guarded]:
             async def handled(call: Call) -> Response:
                 try:
                     answer = await handle(call)
-                except MaxRRError as error:
-                    answer = of_problem(await problems.of_ours(call, error))
-                except RequestValidationError as error:
-                    answer = of_problem(await problems.of_input(call, error))
-                except HTTPException as error:
-                    answer = of_problem(await problems.of_http(call, error))
+                except problems.ANSWERED as error:
+                    answer = of_problem(await problems.answer_with(call, error))
                 if "actor" in call.scope:  # who has no token lets nobody sign
                     answer.headers.update(signer.headers(bytes(answer.body)))
                 return answer

@@ -23,6 +23,7 @@ STATUS: dict[type[BaseException], int] = {
     errors.HostNotAllowed: 422, errors.WorkspaceError: 503, errors.EngineError: 503, errors.DataError: 422,
 }  # fmt: skip
 CODES = {404: "no-such-path", 405: "no-such-method", 413: errors.TooLarge.code}
+ANSWERED = errors.MaxRRError, RequestValidationError, HTTPException
 HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "5"}}
 
 
@@ -35,11 +36,18 @@ def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | No
     )  # fmt: skip
 
 
-async def of_ours(_: Request, error: Exception) -> JSONResponse:
-    """Answer with an error that a caller can put right."""
-    assert isinstance(error, errors.MaxRRError)
-    status, words = status_and_words(error)
-    return problem(status, error.code, words)
+async def answer_with(_: Request, error: Exception) -> JSONResponse:
+    """Answer with an error: one of ours, of the form of a call, of the framework, or of the machine."""
+    if isinstance(error, errors.MaxRRError):
+        status, words = status_and_words(error)
+        return problem(status, error.code, words)
+    if isinstance(error, RequestValidationError):  # what the call said is not repeated
+        wrong = [{"at": "/".join(map(str, each["loc"])), "what": each["msg"]} for each in error.errors()]
+        return problem(422, "wrong-value", "the call does not have the form that is expected", wrong=wrong)
+    if isinstance(error, HTTPException):
+        return problem(error.status_code, CODES.get(error.status_code, "wrong-call"), error.detail, error.headers)
+    note(error)
+    return problem(503, "disk", "the service cannot write: its operator finds why in the log. Nothing was changed")
 
 
 def status_and_words(error: errors.MaxRRError) -> tuple[int, str]:
@@ -47,26 +55,6 @@ def status_and_words(error: errors.MaxRRError) -> tuple[int, str]:
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     words = inspect.getdoc(type(error)) if isinstance(error, errors.WorkspaceError) else str(error)  # no paths of ours
     return status, (words or error.code).splitlines()[0]
-
-
-async def of_disk(_: Request, error: Exception) -> JSONResponse:
-    """Answer that the machine refuses, as where its disk is full. Nothing was changed."""
-    note(error)
-    return problem(503, "disk", "the service cannot write: its operator finds why in the log. Nothing was changed")
-
-
-async def of_input(_: Request, error: Exception) -> JSONResponse:
-    """Answer with what is wrong with a call, without repeating what it said."""
-    assert isinstance(error, RequestValidationError)
-    wrong = [{"at": "/".join(map(str, each["loc"])), "what": each["msg"]} for each in error.errors()]
-    return problem(422, "wrong-value", "the call does not have the form that is expected", wrong=wrong)
-
-
-async def of_http(_: Request, error: Exception) -> JSONResponse:
-    """Answer with an error of the framework: no such path, no such method."""
-    assert isinstance(error, HTTPException)
-    code = CODES.get(error.status_code, "wrong-call")
-    return problem(error.status_code, code, error.detail, error.headers)
 
 
 def note(error: BaseException) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -9,117 +10,87 @@ from maxrr.errors import DatabaseVersion
 
 metadata = sa.MetaData()
 
+
+def serial() -> sa.Column[int]:
+    """Make the column that numbers the rows of a table."""
+    return sa.Column("serial", sa.Integer, primary_key=True)
+
+
+def texts(**lengths: int) -> list[sa.Column[str]]:
+    """Make columns of texts that always have a value, with at most so many characters."""
+    return [sa.Column(name, sa.String(length), nullable=False) for name, length in lengths.items()]
+
+
+def perhaps(**kinds: int | type[sa.types.TypeEngine[Any]]) -> list[sa.Column[Any]]:
+    """Make columns that may have no value: of texts with at most so many characters, or of other kinds."""
+    return [sa.Column(name, sa.String(kind) if isinstance(kind, int) else kind) for name, kind in kinds.items()]
+
+
 requests = sa.Table(
-    "requests", metadata,
-    sa.Column("serial", sa.Integer, primary_key=True),
-    sa.Column("id", sa.String(32), nullable=False, unique=True),
-    sa.Column("kind", sa.String(16), nullable=False),
-    sa.Column("owner", sa.String(64), nullable=False),
-    sa.Column("state", sa.String(16), nullable=False),
-    sa.Column("received", sa.String(32), nullable=False),
-    sa.Column("due", sa.String(10), nullable=False),
-    sa.Column("regulation", sa.String(32), nullable=False),
-    sa.Column("policy", sa.String(16)),  # that was decided on for core records
-    sa.Column("plan", sa.JSON),
-    sa.Column("sealed", sa.LargeBinary),  # what is asked for, under the request's key
-    sa.Column("reference", sa.String(64)),  # what a protocol calls it
-    sa.Column("idempotency", sa.String(64)),  # an HMAC of the key that it came with, under the service's own
-    sa.Column("fingerprint", sa.String(64)),  # an HMAC of the body, under the request's key
-    sa.Column("outcome", sa.String(16)),
-    sa.Column("code", sa.String(64)),
-    sa.Column("begun", sa.Integer),  # how many receipts there were when a change was begun
-    sa.Column("number", sa.Integer),  # of the receipt
-    sa.Column("guarantee", sa.String(32)),
-    sa.Column("answer", sa.LargeBinary),  # the receipt; sealed where it is a statement that nothing is here
-    sa.Column("ended", sa.String(32)),
-    sa.Column("fetched", sa.String(32)),  # when the answer reached who asked
-    sa.Column("delivered", sa.String(32)),  # when somebody said that it was delivered: names are destroyed then
-    sa.UniqueConstraint("owner", "idempotency"),
-    sa.Index("by_state", "state", "due", "serial"),
+    "requests", metadata, serial(), sa.Column("id", sa.String(32), nullable=False, unique=True),
+    *texts(kind=16, owner=64, state=16, received=32, due=10, regulation=32),
+    *perhaps(
+        reference=64,  # what a protocol calls it
+        policy=16,  # that was decided on for core records
+        plan=sa.JSON,
+        sealed=sa.LargeBinary,  # what is asked for, under the request's key
+        idempotency=64,  # an HMAC of the key that it came with, under the service's own
+        fingerprint=64,  # an HMAC of the body, under the request's key
+        outcome=16, code=64,
+        begun=sa.Integer,  # how many receipts there were when a change was begun
+        number=sa.Integer,  # of the receipt
+        guarantee=32,
+        answer=sa.LargeBinary,  # the receipt; sealed where it is a statement that nothing is here
+        ended=32,
+        fetched=32,  # when the answer reached who asked
+        delivered=32,  # when somebody said that it was delivered: names are destroyed then
+    ),
+    sa.UniqueConstraint("owner", "idempotency"), sa.Index("by_state", "state", "due", "serial"),
     sqlite_autoincrement=True,
 )  # fmt: skip
 events = sa.Table(
-    "events", metadata,
-    sa.Column("serial", sa.Integer, primary_key=True),
+    "events", metadata, serial(),
     sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
-    sa.Column("time", sa.String(32), nullable=False),
-    sa.Column("state", sa.String(16), nullable=False),
-    sa.Column("actor", sa.String(64), nullable=False),
-    sa.Column("reason", sa.String(500), nullable=False),
+    *texts(time=32, state=16, actor=64, reason=500),
 )  # fmt: skip
 callbacks = sa.Table(  # who is told: of the steps of a request, or where none is named, of those of all
-    "callbacks", metadata,
-    sa.Column("serial", sa.Integer, primary_key=True),
-    sa.Column("request", sa.ForeignKey("requests.serial"), index=True),
-    sa.Column("protocol", sa.String(16), nullable=False),
-    sa.Column("url", sa.String(1000), nullable=False),
-    sa.Column("sealed", sa.LargeBinary),  # the token to call with, under the request's key
+    "callbacks", metadata, serial(), sa.Column("request", sa.ForeignKey("requests.serial"), index=True),
+    *texts(protocol=16, url=1000), *perhaps(sealed=sa.LargeBinary),  # the token to call with, under the request's key
 )  # fmt: skip
 deliveries = sa.Table(  # each event for each who is told of it: the database adds them together with the event
-    "deliveries", metadata,
-    sa.Column("serial", sa.Integer, primary_key=True),
+    "deliveries", metadata, serial(),
     sa.Column("event", sa.ForeignKey("events.serial"), nullable=False),
     sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False),
     sa.Column("callback", sa.ForeignKey("callbacks.serial"), nullable=False),
     sa.Column("tries", sa.Integer, nullable=False),
     sa.Column("due", sa.Float, nullable=False),  # when it is tried next
-    sa.Column("code", sa.String(64), nullable=False),  # of why it did not arrive; empty where it did
-    sa.Column("ended", sa.String(32)),
-    sa.Index("by_ended", "ended", "due", "serial"),
-    sa.Index("by_callback", "callback", "request", "serial"),
+    *texts(code=64), *perhaps(ended=32),  # the code of why it did not arrive; empty where it did
+    sa.Index("by_ended", "ended", "due", "serial"), sa.Index("by_callback", "callback", "request", "serial"),
 )  # fmt: skip
 tokens = sa.Table(
-    "tokens", metadata,
-    sa.Column("hash", sa.String(64), primary_key=True),
-    sa.Column("name", sa.String(64), nullable=False),
-    sa.Column("role", sa.String(16), nullable=False),
-    sa.Column("made", sa.String(32), nullable=False),
-    sa.Column("revoked", sa.String(32)),
+    "tokens", metadata, sa.Column("hash", sa.String(64), primary_key=True), *texts(name=64, role=16, made=32),
+    *perhaps(revoked=32),
 )  # fmt: skip
 sessions = sa.Table(
-    "sessions", metadata,
-    sa.Column("hash", sa.String(64), primary_key=True),  # of the cookie
+    "sessions", metadata, sa.Column("hash", sa.String(64), primary_key=True),  # of the cookie
     sa.Column("token", sa.ForeignKey("tokens.hash"), nullable=False),
-    sa.Column("begun", sa.Float, nullable=False),
-    sa.Column("until", sa.Float, nullable=False),
+    sa.Column("begun", sa.Float, nullable=False), sa.Column("until", sa.Float, nullable=False),
 )  # fmt: skip
-workers = sa.Table(
-    "workers", metadata,
-    sa.Column("name", sa.String(128), primary_key=True),
-    sa.Column("doing", sa.String(200), nullable=False),
-    sa.Column("code", sa.String(64), nullable=False),  # of what stops it; empty where nothing does
+workers = sa.Table(  # the code is that of what stops it; empty where nothing does
+    "workers", metadata, sa.Column("name", sa.String(128), primary_key=True), *texts(doing=200, code=64),
     sa.Column("seen", sa.Float, nullable=False),
 )  # fmt: skip
 jobs = sa.Table(
-    "jobs", metadata,
-    sa.Column("serial", sa.Integer, primary_key=True),
-    sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
-    sa.Column("kind", sa.String(16), nullable=False),
-    sa.Column("state", sa.String(16), nullable=False),
-    sa.Column("progress", sa.String(200), nullable=False),
-    sa.Column("result", sa.String(200), nullable=False),
-    sa.Column("actor", sa.String(64), nullable=False),
-    sa.Column("time", sa.String(32), nullable=False),
-    sa.Column("worker", sa.String(128)),  # who does it, until then if nothing is heard of that worker
-    sa.Column("until", sa.Float),
+    "jobs", metadata, serial(), sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
+    *texts(kind=16, state=16, progress=200, result=200, actor=64, time=32),
+    *perhaps(worker=128, until=sa.Float),  # who does it, until then if nothing is heard of that worker
 )  # fmt: skip
 versions = sa.Table(  # of the model: one row when a worker first sees it
-    "versions", metadata,
-    sa.Column("serial", sa.Integer, primary_key=True),
-    sa.Column("model", sa.String(64), nullable=False),
-    sa.Column("time", sa.String(32), nullable=False),
-    sa.Column("receipts", sa.Integer, nullable=False),
-    sa.Column("records", sa.Integer, nullable=False),
-    sa.Column("tested", sa.Integer, nullable=False),
-    sa.Column("accuracy", sa.Float),
-    sa.Column("recall", sa.JSON),
+    "versions", metadata, serial(), *texts(model=64, time=32),
+    *(sa.Column(name, sa.Integer, nullable=False) for name in ("receipts", "records", "tested")),
+    *perhaps(accuracy=sa.Float, recall=sa.JSON),
 )  # fmt: skip
-steps_done = sa.Table(
-    "steps",
-    metadata,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("time", sa.String(32), nullable=False),
-)
+steps_done = sa.Table("steps", metadata, sa.Column("number", sa.Integer, primary_key=True), *texts(time=32))
 
 Step = Callable[[sa.Connection], None]
 STEPS: tuple[Step, ...] = (lambda connection: None,)
