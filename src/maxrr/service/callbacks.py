@@ -144,13 +144,10 @@ class Callbacks:
         """Return deliveries that did not arrive, the newest first: those that are tried again, and those given up."""
         table, callbacks, requests = tables.deliveries.c, tables.callbacks.c, tables.requests.c
         shown = requests.id.label("request"), callbacks.protocol, callbacks.url, table.tries, table.code, table.ended
-        chosen = select(*shown).where(
-            requests.serial == table.request, callbacks.serial == table.callback, table.code != ""
-        )
+        joined = requests.serial == table.request, callbacks.serial == table.callback, table.code != ""
+        chosen = select(*shown).where(*joined).order_by(table.serial.desc()).limit(limit)
         with self.requests.database.read() as connection:
-            return [
-                dict(row) for row in connection.execute(chosen.order_by(table.serial.desc()).limit(limit)).mappings()
-            ]
+            return [dict(row) for row in connection.execute(chosen).mappings()]
 
     def _run(self) -> None:
         while not self._stopping.wait(PAUSE):

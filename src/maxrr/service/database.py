@@ -33,9 +33,8 @@ class Database:
         try:
             where = make_url(url)
         except ArgumentError:
-            raise ValueError(
-                "the database is named as in sqlite:////srv/requests.sqlite or postgresql://host/name"
-            ) from None
+            names = "sqlite:////srv/requests.sqlite or postgresql://host/name"
+            raise ValueError(f"the database is named as in {names}") from None
         if where.drivername == "postgresql":
             where = where.set(drivername="postgresql+psycopg")
         self.is_file = where.get_backend_name() == "sqlite"

@@ -4,13 +4,11 @@ Fides knows one thing to be told of a task that it waits for: that it is complet
 where nothing is here, and never for others: such a task waits in Fides for somebody who ends it there.
 """
 
-import hashlib
 import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header
 from fastapi import Request as Call
-from pydantic import Field
 
 from maxrr.errors import DataError
 from maxrr.service import protocols
@@ -18,7 +16,7 @@ from maxrr.service.callbacks import Message, Step, Teller
 from maxrr.service.guard import Guarded, needs
 from maxrr.service.intake import take
 from maxrr.service.requests import Callback, Requests, today
-from maxrr.service.routes import Strict
+from maxrr.service.routes import Identity
 from maxrr.service.sealing import unseal
 from maxrr.service.states import DONE
 from maxrr.service.tokens import OPERATOR, REQUESTER, Actor
@@ -26,13 +24,6 @@ from maxrr.service.tokens import OPERATOR, REQUESTER, Actor
 REPLY_TO = "/api/v1/request-task/callback"
 Asker = Annotated[Actor, Depends(needs(REQUESTER, OPERATOR))]
 Token = Annotated[str, Header(min_length=1, max_length=4000, pattern="^[!-~]+$")]
-
-
-class Erasure(Strict):
-    """The person whom Fides asks to forget."""
-
-    type: str = Field(max_length=64)
-    value: str = Field(min_length=1, max_length=500)
 
 
 def router(said: protocols.Fides) -> APIRouter:
@@ -46,7 +37,7 @@ def router(said: protocols.Fides) -> APIRouter:
 
     @made.post("/erasures", status_code=202)
     def erase(
-        call: Call, person: Erasure, actor: Asker, reply_to: Annotated[str, Header(max_length=200)],
+        call: Call, person: Identity, actor: Asker, reply_to: Annotated[str, Header(max_length=200)],
         reply_to_token: Token,
     ) -> dict[str, Any]:  # fmt: skip
         """Take an erasure of a task that waits for the callback. The same token gives the same request again."""
@@ -54,7 +45,7 @@ def router(said: protocols.Fides) -> APIRouter:
             raise DataError(f"reply-to is not {REPLY_TO}, which is where Fides takes callbacks")
         request = take(
             call.app.state.service, [(person.type, person.value)], actor.name,
-            f"fides:{hashlib.sha256(reply_to_token.encode()).hexdigest()}",
+            f"fides:{reply_to_token}",
             [Callback("fides", said.host + REPLY_TO, reply_to_token)], asked_on=today(),
         )  # fmt: skip
         return {"id": request.id, "state": request.state}

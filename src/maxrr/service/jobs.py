@@ -72,16 +72,11 @@ class Jobs:
     def ask(self, request: Request, kind: str, actor: str) -> None:
         """Queue a job, if the same is not queued or running already."""
         table = tables.jobs.c
-        open_ = select(func.count()).where(
-            table.request == request.serial, table.kind == kind, table.state.in_([QUEUED, RUNNING])
-        )
+        same = table.request == request.serial, table.kind == kind, table.state.in_([QUEUED, RUNNING])
+        row = {"request": request.serial, "kind": kind, "state": QUEUED, "progress": "", "result": "", "actor": actor}
         with self.database.write() as connection:
-            if not connection.scalar(open_):
-                connection.execute(
-                    insert(tables.jobs).values(
-                        request=request.serial, kind=kind, state=QUEUED, progress="", result="", actor=actor, time=now()
-                    )
-                )
+            if not connection.scalar(select(func.count()).where(*same)):
+                connection.execute(insert(tables.jobs).values(**row, time=now()))
 
     def of(self, request: Request) -> list[Job]:
         """Return the jobs about a request, from the first."""
@@ -133,9 +128,8 @@ class Jobs:
         for row in rows:
             mine = {"state": RUNNING, "worker": worker, "until": time.time() + TAKEN, "time": now()}
             with self.database.write() as connection:
-                if connection.execute(
-                    update(tables.jobs).where(jobs.serial == row.serial, is_free).values(mine)
-                ).rowcount:
+                taking = update(tables.jobs).where(jobs.serial == row.serial, is_free).values(mine)
+                if connection.execute(taking).rowcount:
                     return row.serial, row.kind, row.number
         return None
 

@@ -8,10 +8,10 @@ from maxrr.service.guard import BOUNDS, Watch
 from maxrr.service.states import STATES
 from maxrr.service.versions import Version
 
+Workers = Mapping[str, tuple[str, str, float]]
 
-def text(
-    watch: Watch, counts: Mapping[str, int], workers: Mapping[str, tuple[str, str, float]], last: Sequence[Version]
-) -> str:  # fmt: skip
+
+def text(watch: Watch, counts: Mapping[str, int], workers: Workers, last: Sequence[Version]) -> str:
     """Return all metrics: of the calls to this server, the requests, the workers, and the last version of the model."""
     return "\n".join([*calls(watch), *gauges(counts, workers, last), ""])
 
@@ -38,9 +38,7 @@ def gauge(name: str, *values: float | tuple[str, float]) -> Iterator[str]:
         yield f"maxrr_{name}{labels and f'{{{labels}}}'} {value}"
 
 
-def gauges(
-    counts: Mapping[str, int], workers: Mapping[str, tuple[str, str, float]], last: Sequence[Version]
-) -> Iterator[str]:  # fmt: skip
+def gauges(counts: Mapping[str, int], workers: Workers, last: Sequence[Version]) -> Iterator[str]:
     """The requests by state, and those that are late or due within a week; answers that have not arrived yet; how long
     ago the workers were heard of, and what stops them; and the last version of the model.
     """

@@ -104,9 +104,8 @@ class Signer:
             signature = self._key.sign(body, padding.PKCS1v15(), hashes.SHA256())
         else:
             signature = self._key.sign(body, ec.ECDSA(hashes.SHA256()))
-        return {
-            "X-OpenDSR-Processor-Domain": self.domain, "X-OpenDSR-Signature": base64.b64encode(signature).decode(),
-        }  # fmt: skip
+        encoded = base64.b64encode(signature).decode()
+        return {"X-OpenDSR-Processor-Domain": self.domain, "X-OpenDSR-Signature": encoded}
 
 
 class OpenDSR:

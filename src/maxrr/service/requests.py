@@ -320,9 +320,7 @@ class Requests:
         maxrr.errors.UnknownRequest
             There is none.
         """
-        query = select(*SHOWN).where(
-            tables.requests.c.id == id_.replace("\0", "")
-        )  # which PostgreSQL takes for a fault
+        query = select(*SHOWN).where(tables.requests.c.id == id_.replace("\0", ""))  # a fault of PostgreSQL's
         with self.database.read() as connection:
             row = connection.execute(query if owner is None else query.where(tables.requests.c.owner == owner)).first()
         if row is None:

@@ -34,7 +34,7 @@ Anybody = Annotated[Actor, Depends(needs(*ROLES))]
 
 Identifier = StrictInt | Annotated[StrictStr, Field(min_length=1, max_length=500)]
 Reason = Annotated[str, Field(max_length=400, description="Why, in words; it stays in the events: name nobody.")]
-IdempotencyKey = Annotated[str | None, Header(min_length=1, max_length=255)]
+Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
 VERSION = "Maxrr-Model"
 
 
@@ -48,7 +48,7 @@ class Identity(Strict):
     """An identity that the operator's resolver maps to a subject."""
 
     type: str = Field(max_length=64)
-    value: str = Field(max_length=500)
+    value: str = Field(min_length=1, max_length=500)
 
 
 class Submission(Strict):
@@ -143,9 +143,8 @@ class Predictions(BaseModel):
 def shown(request: Request, events: list[Event] | None = None) -> RequestShown:
     """Return a request as callers see it."""
     said = {name: value for name, value in vars(request).items() if name in RequestShown.model_fields}
-    return RequestShown.model_validate(
-        {**said, "receipt": request.number, "late": request.is_late, "days_left": request.days_left, "events": events}
-    )
+    more = {"receipt": request.number, "late": request.is_late, "days_left": request.days_left, "events": events}
+    return RequestShown.model_validate({**said, **more})
 
 
 def found(call: Call, id_: str, actor: Actor) -> Request:
@@ -158,27 +157,21 @@ def found(call: Call, id_: str, actor: Actor) -> Request:
 
 
 @router.post("/v1/requests", status_code=201)
-def submit(
-    call: Call, answer: Response, said: Submission, actor: Asker, idempotency_key: IdempotencyKey = None
-) -> RequestShown:  # fmt: skip
+def submit(call: Call, answer: Response, said: Submission, actor: Asker, key: Key = None) -> RequestShown:
     """Ask to forget a person or records. The same idempotency key and body give the same request again."""
-    return take(call, answer, asked_of(call.app.state.service, said), actor, idempotency_key)
+    return take(call, answer, asked_of(call.app.state.service, said), actor, key)
 
 
 @router.post("/v1/additions", status_code=201)
-def add(
-    call: Call, answer: Response, said: Addition, actor: Operator, idempotency_key: IdempotencyKey = None
-) -> RequestShown:  # fmt: skip
+def add(call: Call, answer: Response, said: Addition, actor: Operator, key: Key = None) -> RequestShown:
     """Ask to learn more records, which enter the heads at once."""
-    return take(call, answer, change_of(call.app.state.service, ADD, said), actor, idempotency_key)
+    return take(call, answer, change_of(call.app.state.service, ADD, said), actor, key)
 
 
 @router.post("/v1/corrections", status_code=201)
-def rectify(
-    call: Call, answer: Response, said: Correction, actor: Operator, idempotency_key: IdempotencyKey = None
-) -> RequestShown:  # fmt: skip
+def rectify(call: Call, answer: Response, said: Correction, actor: Operator, key: Key = None) -> RequestShown:
     """Ask to correct a record: it is forgotten, and another is learned in its place."""
-    return take(call, answer, change_of(call.app.state.service, RECTIFY, said), actor, idempotency_key)
+    return take(call, answer, change_of(call.app.state.service, RECTIFY, said), actor, key)
 
 
 def take(call: Call, answer: Response, asked: Asked, actor: Actor, idempotency: str | None) -> RequestShown:

@@ -71,11 +71,8 @@ class Tokens:
             raise ValueError(f"there is no token {id_!r:.12}: maxrr token list shows their ids")
         table = tables.tokens
         with self.database.write() as connection:
-            connection.execute(
-                update(table)
-                .where(table.c.hash.startswith(found[0].id), table.c.revoked.is_(None))
-                .values(revoked=now())
-            )
+            mine = update(table).where(table.c.hash.startswith(found[0].id), table.c.revoked.is_(None))
+            connection.execute(mine.values(revoked=now()))
         return next(each for each in self.listed() if each.id == found[0].id)
 
     def listed(self) -> list[Token]:
@@ -100,9 +97,8 @@ class Tokens:
         """
         digest, table = hash_of(token), tables.tokens.c
         with self.database.read() as connection:
-            row = connection.execute(
-                select(table.name, table.role).where(table.hash == digest, table.revoked.is_(None))
-            ).one_or_none()
+            mine = select(table.name, table.role).where(table.hash == digest, table.revoked.is_(None))
+            row = connection.execute(mine).one_or_none()
         if row is None:
             raise NoToken("the token is not known, or was revoked")
         actor = Actor(row.name, row.role)

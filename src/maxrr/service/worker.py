@@ -13,19 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, insert
+from sqlalchemy import delete, insert, or_
 
+from maxrr import errors
 from maxrr.data import Dataset
-from maxrr.errors import (
-    CoreRefused,
-    DatabaseAway,
-    EngineError,
-    InUse,
-    MaxRRError,
-    NamesDestroyed,
-    Refused,
-    WorkspaceError,
-)
+from maxrr.errors import MaxRRError
 from maxrr.service import tables
 from maxrr.service.changes import carry_out
 from maxrr.service.jobs import AUDIT, Jobs
@@ -50,7 +42,7 @@ PAUSE = 0.05  # seconds between two looks for work
 AGAIN = 2.0  # seconds between two tries where the workspace or the database cannot be had
 FORGET_EVERY = 3600.0
 BESIDE, SHARE = 1.0, 5  # seconds between two looks for what is done beside, or so many times what the last took
-TO_REPAIR = (WorkspaceError, EngineError, DatabaseAway, OSError, MemoryError)
+TO_REPAIR = (errors.WorkspaceError, errors.EngineError, errors.DatabaseAway, OSError, MemoryError)
 """What keeps a worker from carrying out any request, until somebody has repaired it or time has passed."""
 
 
@@ -91,7 +83,7 @@ class Worker:
                         self.say("at work")
                         if not self.turn(workspace):
                             self.stopping.wait(PAUSE)
-            except InUse:
+            except errors.InUse:
                 pass
             except Exception as error:  # nothing ends a worker but its end
                 self.trouble(error)
@@ -236,9 +228,8 @@ class Worker:
         with workspace.batch(core_policy=policy, progress=self.progress) as batch:
             for each in some:
                 body, dates = bodies[each.serial], {"received": each.received[:10], "due": each.due}
-                tickets[each.serial] = batch.unlearn(
-                    body.get("ids"), subjects=body.get("subjects"), ticket=each.id, **dates
-                )
+                named = {"ids": body.get("ids"), "subjects": body.get("subjects")}
+                tickets[each.serial] = batch.unlearn(**named, ticket=each.id, **dates)
         if workspace.unfinished:
             log.warning("the requests were carried out, but old bytes could not be erased yet: tried again")
         return [self.ending(workspace, each, tickets[each.serial]) for each in some]
@@ -248,7 +239,7 @@ class Worker:
         try:
             begun = request.begun or 0
             return done(request, workspace, carry_out(workspace, request.kind, body, policy, begun, self.progress))
-        except CoreRefused:
+        except errors.CoreRefused:
             found = look(workspace.model, request.kind, body, REFUSE)
             return Ending(request.serial, WAITING, found.reason, plan=found.plan)
 
@@ -260,7 +251,7 @@ class Worker:
         numbers = sorted(workspace.find(ticket=request.id).receipts)
         if numbers:
             return done(request, workspace, workspace.receipt(numbers[0]).receipt)
-        return Ending(request.serial, FAILED, NamesDestroyed.code, code=NamesDestroyed.code)
+        return Ending(request.serial, FAILED, errors.NamesDestroyed.code, code=errors.NamesDestroyed.code)
 
     def ending(self, workspace: Workspace, request: Request, ticket: Ticket) -> Ending:
         """Return what became of a request, by what the workspace says of its ticket."""
@@ -272,7 +263,7 @@ class Worker:
             return done(request, workspace, ticket.receipt)
         try:
             ticket.receipt  # noqa: B018 (which raises why not)
-        except Refused as refused:
+        except errors.Refused as refused:
             if refused.plans:  # the model was fitted anew since the plan
                 found = look(workspace.model, request.kind, self.requests.body(request), REFUSE)
                 return Ending(request.serial, WAITING, found.reason, plan=found.plan)
@@ -290,13 +281,15 @@ class Worker:
             return
         try:
             with self.requests.database.write() as connection:
-                connection.execute(delete(tables.workers).where(tables.workers.c.name == self.name))
-                connection.execute(delete(tables.workers).where(tables.workers.c.seen < time.time() - 86400))
-                connection.execute(
-                    insert(tables.workers).values(name=self.name, doing=doing[:200], code=code, seen=time.time())
+                table, row = (
+                    tables.workers,
+                    {"name": self.name, "doing": doing[:200], "code": code, "seen": time.time()},
                 )
+                old = or_(table.c.name == self.name, table.c.seen < time.time() - 86400)
+                connection.execute(delete(table).where(old))
+                connection.execute(insert(table).values(row))
             self.said = doing, code, time.monotonic()
-        except DatabaseAway:
+        except errors.DatabaseAway:
             pass  # whoever needs it finds out
 
     def trouble(self, error: Exception) -> None:
