@@ -1,0 +1,256 @@
+"""Methods that promise something: each is fitted, forgets records by their ids, and answers.
+
+Retraining is what all are measured by. SISA trains networks on shards, slice by slice, keeps a copy of the weights
+before each slice, and goes on from the copy that no forgotten record is in. A ridge head is solved from d × d sums,
+from which records are taken off. Certified removal takes a Newton step, and counts how large the gradient may be that
+is left: noise in the objective hides so much of it. Ours is `maxrr.MaxRR`.
+
+References
+----------
+SISA: L. Bourtoule et al., "Machine unlearning", 2021. Ridge head: arXiv 2603.12977. Certified removal: C. Guo,
+T. Goldstein, A. Hannun, L. van der Maaten, "Certified data removal from machine learning models", 2020.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from lab.public_others import one_hot, with_ones, without
+from lab.votes import softmax
+from maxrr import MaxRR
+from maxrr.core.shards import Sharding
+from maxrr.data import Dataset
+from maxrr.nets import Recipe, embed, train
+from maxrr.nets.seeding import Network, begin, stream
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What methods work with: a network and how it is trained, and features that no record shapes."""
+
+    network: Network
+    recipe: Recipe
+    device: torch.device
+    classes: int
+    features: Callable[[Dataset], NDArray[Any]]
+    ours: Callable[[str, int], MaxRR]  # by the name of the row and a seed
+
+
+class Method(Protocol):
+    """One of them, after it was fitted."""
+
+    def forget(self, ids: Iterable[Any]) -> None:
+        """Forget these records."""
+
+    def probabilities(self, records: Dataset) -> Floats:
+        """Of each class, (records, classes)."""
+
+    @property
+    def kept(self) -> int:
+        """How many bytes are kept for requests, beside the model and the raw records."""
+
+
+class Retraining:
+    """One network on all records."""
+
+    kept = 0
+
+    def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
+        self.bench, self.records, self.seed = bench, records, seed
+        self.network = train(bench.network, records, seed, recipe=bench.recipe, device=bench.device).network
+
+    def forget(self, ids: Iterable[Any]) -> None:
+        self.__init__(self.bench, self.records.without(list(ids)), self.seed)  # type: ignore[misc]
+
+    def probabilities(self, records: Dataset) -> Floats:
+        return softmax(embed(self.network, records, device=self.bench.device))
+
+
+class Sisa:
+    """A network for each shard, trained slice by slice; the mean of their probabilities is the answer."""
+
+    PARTS, SLICES = 5, 3
+
+    def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
+        self.bench, self.records, self.seed = bench, records, seed
+        self.copies: list[list[nn.Module]] = [[] for _ in range(self.PARTS)]  # before each slice, and at the end
+        for part in range(self.PARTS):
+            self.train(part, 0)
+
+    def place(self, records: Dataset) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Shard and slice of each record: by hashes of its id alone."""
+        key = f"SISA {self.seed}".encode()
+        found = [Sharding(count, key + what, by="record").of(records.ids)
+                 for count, what in ((self.PARTS, b"part"), (self.SLICES, b"slice"))]  # fmt: skip
+        return found[0], found[1]
+
+    def train(self, part: int, first: int) -> None:
+        """Train a shard again from a slice on: each time on all slices so far, together as often as one training."""
+        parts, slices = self.place(self.records)
+        epochs = max(1, round(2 * self.bench.recipe.epochs / (self.SLICES + 1)))
+        recipe = replace(self.bench.recipe, epochs=epochs)
+        seeds = stream(self.seed, part).generate_state(self.SLICES + 1, np.uint32).tolist()
+        kept = self.copies[part][: first + 1] or [begin(self.bench.network, seeds[0])]
+        for number in range(first, self.SLICES):
+            mine = self.records.select(self.records.ids[(parts == part) & (slices <= number)])
+            start = kept[-1]
+            run = train(partial(copy.deepcopy, start), mine, seeds[1 + number], recipe=recipe, device=self.bench.device)
+            kept.append(run.network)
+        self.copies[part] = kept
+
+    def forget(self, ids: Iterable[Any]) -> None:
+        gone = self.records.select(list(ids))
+        parts, slices = self.place(gone)
+        self.records = self.records.without(gone.ids)
+        for part in np.unique(parts).tolist():
+            self.train(part, int(slices[parts == part].min()))
+
+    def probabilities(self, records: Dataset) -> Floats:
+        said = [softmax(embed(copies[-1], records, device=self.bench.device)) for copies in self.copies]
+        return np.asarray(np.mean(said, axis=0))
+
+    @property
+    def kept(self) -> int:
+        states = [network.state_dict() for copies in self.copies for network in copies[:-1]]
+        return sum(value.nbytes for state in states for value in state.values())
+
+
+class Ridge:
+    """A ridge head on frozen features, solved anew from sums without the records."""
+
+    STRENGTH = 1.0  # a constant: one that follows from the records would remember them
+
+    def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
+        self.bench, self.records = bench, records
+        X = self.features(records)
+        self.inverse = torch.linalg.inv(X.T @ X + self.STRENGTH * torch.eye(X.shape[1]).to(X))
+        self.products = X.T @ one_hot(records.labels, bench.classes).to(X)
+        self.weights = self.inverse @ self.products
+
+    def features(self, records: Dataset) -> Tensor:
+        return with_ones(self.bench.features(records), self.bench.device)
+
+    def forget(self, ids: Iterable[Any]) -> None:
+        gone = self.records.select(list(ids))
+        labels = one_hot(gone.labels, self.bench.classes)
+        X = self.features(gone)
+        self.weights, self.inverse, self.products = without(self.inverse, self.products, X, labels.to(X))
+        self.records = self.records.without(gone.ids)
+
+    def probabilities(self, records: Dataset) -> Floats:
+        return softmax((self.features(records) @ self.weights).cpu().numpy())
+
+    @property
+    def kept(self) -> int:
+        return int(self.inverse.nbytes + self.products.nbytes)
+
+
+class Certified:
+    """Logistic heads, one for each class, on frozen features of length 1, with noise in their objective."""
+
+    DECAY, NOISE, EPSILON, DELTA = 1e-3, 1.0, 1.0, 1e-4  # of each head
+    LIPSCHITZ = 0.25  # of the second derivative of the logistic loss
+
+    def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
+        self.bench, self.records, self.seed, self.fits = bench, records, seed, 0
+        self.X = self.features(records)
+        self.signs = one_hot(records.labels, bench.classes).to(self.X)
+        self.fit()
+
+    def features(self, records: Dataset) -> Tensor:
+        X = with_ones(self.bench.features(records), self.bench.device)
+        return torch.as_tensor(X / X.norm(dim=1, keepdim=True))
+
+    def fit(self) -> None:
+        """Solve by Newton's method, with fresh noise."""
+        random, size = np.random.default_rng([self.seed, self.fits]), (self.X.shape[1], self.bench.classes)
+        self.noise = torch.from_numpy(random.normal(scale=self.NOISE, size=size)).to(self.X)
+        self.left, self.fits = torch.zeros(self.bench.classes), self.fits + 1
+        self.weights = torch.zeros_like(self.noise)
+        for _ in range(50):
+            slopes = self.gradient(self.weights)
+            if float(slopes.norm(dim=0).max()) < 1e-9:
+                break
+            for head in range(self.bench.classes):
+                self.weights[:, head] -= torch.linalg.solve(self.hessian(head), slopes[:, head])
+
+    def gradient(self, weights: Tensor) -> Tensor:
+        """Of all heads' objectives on the records that are there: (features, classes)."""
+        return self.slope(self.X, self.signs, weights) + len(self.X) * self.DECAY * weights + self.noise
+
+    def slope(self, X: Tensor, signs: Tensor, weights: Tensor) -> Tensor:
+        """The gradient of the logistic losses alone."""
+        return X.T @ (-signs * torch.sigmoid(-signs * (X @ weights)))
+
+    def hessian(self, head: int) -> Tensor:
+        """Of one head's objective on the records that are there."""
+        said = torch.sigmoid(self.X @ self.weights[:, head])
+        curved = self.X.T @ (self.X * (said * (1.0 - said))[:, None])
+        return curved + len(self.X) * self.DECAY * torch.eye(self.X.shape[1]).to(self.X)
+
+    @property
+    def most(self) -> float:
+        """How large a gradient the noise hides, at (ε, δ)."""
+        return self.NOISE * self.EPSILON / math.sqrt(2.0 * math.log(1.5 / self.DELTA))
+
+    def forget(self, ids: Iterable[Any]) -> None:
+        rows = np.isin(self.records.ids, list(ids))
+        gone, stay = (torch.from_numpy(np.flatnonzero(each)).to(self.X.device) for each in (rows, ~rows))
+        change = self.slope(self.X[gone], self.signs[gone], self.weights) + len(gone) * self.DECAY * self.weights
+        self.records = self.records.select(self.records.ids[~rows])
+        self.X, self.signs = self.X[stay], self.signs[stay]
+        if not len(gone):
+            return
+        norm = math.sqrt(float(torch.linalg.eigvalsh(self.X.T @ self.X)[-1]))
+        steps = [torch.linalg.solve(self.hessian(head), change[:, head]) for head in range(self.bench.classes)]
+        for head, step in enumerate(steps):
+            self.weights[:, head] += step
+            self.left[head] += self.LIPSCHITZ * norm * float(step.norm()) * float((self.X @ step).norm())
+        if float(self.left.max()) > self.most:
+            self.fit()
+
+    def probabilities(self, records: Dataset) -> Floats:
+        p = torch.sigmoid(self.features(records) @ self.weights)
+        return np.asarray((p / p.sum(1, keepdim=True)).cpu().numpy())
+
+    @property
+    def kept(self) -> int:
+        return int(self.X.nbytes + self.signs.nbytes)
+
+
+class Ours:
+    """Exact heads on an extractor that saw the core alone, or on frozen features."""
+
+    def __init__(self, bench: Bench, records: Dataset, seed: int, row: str) -> None:
+        self.bench, self.model = bench, bench.ours(row, seed).fit(records)
+
+    def forget(self, ids: Iterable[Any]) -> None:
+        self.model.unlearn(list(ids), core_policy="retrain")
+
+    def probabilities(self, records: Dataset) -> Floats:
+        said = self.model.predict_proba(records)
+        full = np.zeros((len(records), self.bench.classes))
+        full[:, [records.class_names.index(name) for name in self.model.classes_]] = said
+        return full
+
+    @property
+    def kept(self) -> int:
+        return int(8 * len(self.model.ids_of()) * self.model.heads_.coef_.shape[1])  # features, as the heads keep them
+
+
+CORE, FROZEN = "MaxRR, small core", "MaxRR, frozen features"
+METHODS: dict[str, Callable[[Bench, Dataset, int], Method]] = {
+    "retraining": Retraining, "SISA": Sisa, "ridge head": Ridge, "certified removal": Certified,
+    CORE: lambda bench, records, seed: Ours(bench, records, seed, CORE),
+    FROZEN: lambda bench, records, seed: Ours(bench, records, seed, FROZEN),
+}  # fmt: skip

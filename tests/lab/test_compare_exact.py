@@ -1,0 +1,104 @@
+"""Methods that promise something keep it: beside a fresh fit on what is left, or a bound that holds."""
+
+from functools import cache
+from operator import is_
+
+import numpy as np
+import pytest
+import torch
+
+from lab.compare.exact import CORE, FROZEN, METHODS, Bench, Certified, Ridge, Sisa
+from maxrr import MaxRR
+from maxrr.core import Frozen, HashCore
+from maxrr.data import Dataset
+from maxrr.nets import MLP, NoNetwork, Recipe
+
+
+def table(count=120, seed=0):
+    random = np.random.default_rng(seed)
+    labels = np.arange(count) % 3
+    middles = np.array([[2.0, 0, 0, 0], [0, 2.0, 0, 0], [0, 0, 2.0, 0]])
+    inputs = (random.normal(size=(count, 4)) + middles[labels]).astype(np.float32)
+    return Dataset(inputs, labels, ("a", "b", "c"), np.arange(1_000 * seed, 1_000 * seed + count))
+
+
+@cache
+def bench():
+    recipe = Recipe(epochs=30, lr=1e-2)
+
+    def ours(row, seed):
+        if row == FROZEN:
+            return MaxRR(NoNetwork(), Frozen(), device="cpu", verbose=False)
+        return MaxRR(MLP(4, 3, (8,)), HashCore(0.5, key="k"), seed=seed, train=recipe, device="cpu", verbose=False)
+
+    return Bench(MLP(4, 3, (8,)), recipe, torch.device("cpu"), 3, lambda records: records.inputs, ours)
+
+
+DATA, TEST = table(), table(30, seed=1)
+GONE = [*DATA.ids[:3].tolist(), *DATA.ids[70:72].tolist()]
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"certified removal"}))
+def test_forgetting_is_fitting_without_the_records(name):
+    one = METHODS[name](bench(), DATA, 3)
+    before = one.probabilities(TEST)
+    one.forget(GONE[:2])
+    one.forget(GONE[2:])
+    again = METHODS[name](bench(), DATA.without(GONE), 3)
+    assert np.abs(one.probabilities(TEST) - again.probabilities(TEST)).max() < (1e-6 if name == "ridge head" else 1e-12)
+    assert not np.array_equal(before, one.probabilities(TEST))
+    assert np.mean(one.probabilities(TEST).argmax(1) == TEST.labels) > 0.7
+    assert (one.kept == 0) == (name == "retraining")
+
+
+def test_the_ridge_head_is_the_one_solved_without_the_records():
+    one = Ridge(bench(), DATA, 0)
+    one.forget(GONE)
+    X = np.hstack([DATA.without(GONE).inputs.astype(float), np.ones((len(DATA) - len(GONE), 1))])
+    Y = np.where(DATA.without(GONE).labels[:, None] == np.arange(3), 1.0, -1.0)
+    solved = np.linalg.solve(X.T @ X + one.STRENGTH * np.eye(5), X.T @ Y)
+    assert np.abs(one.weights.numpy() - solved).max() < 1e-9
+
+
+def test_sisa_trains_the_touched_shards_alone_from_the_touched_slice_on():
+    one = Sisa(bench(), DATA, 3)
+    before = [list(copies) for copies in one.copies]
+    parts, slices = one.place(DATA)
+    row = int(np.flatnonzero(slices == 2)[0])
+    one.forget([DATA.ids[row]])
+    same = [[*map(is_, *pair)] for pair in zip(one.copies, before, strict=True)]
+    expected = [[True] * 4 for _ in range(one.PARTS)]
+    expected[parts[row]] = [True, True, True, False]
+    assert same == expected
+    weights = sum(value.nbytes for value in before[0][0].state_dict().values())
+    assert one.kept == one.PARTS * one.SLICES * weights
+
+
+def test_what_certified_removal_leaves_is_within_its_bound_and_near_a_new_fit(monkeypatch):
+    monkeypatch.setattr(Certified, "DECAY", 0.1)  # so that the bound of one record is within the noise
+    one, noise, start = certified(), certified().noise, certified().weights.clone()
+    one.forget([])
+    assert torch.equal(one.weights, start)
+    for id_ in GONE[:2]:
+        one.forget([id_])
+        assert (one.gradient(one.weights).norm(dim=0) <= one.left + 1e-8).all()
+    again = Certified(bench(), DATA.without(GONE[:2]), 0)
+    assert (one.fits, torch.equal(again.noise, noise)) == (1, True)
+    assert (one.weights - again.weights).norm() < 0.2 * (start - again.weights).norm()
+
+
+def certified():
+    return Certified(bench(), DATA, 0)
+
+
+def test_certified_removal_fits_anew_once_the_noise_hides_no_more(monkeypatch):
+    monkeypatch.setattr(Certified, "NOISE", 1e-3)
+    one = certified()
+    for id_ in DATA.ids[:10].tolist():
+        one.forget([id_])
+        assert float(one.left.max()) <= one.most
+    assert one.fits > 1
+
+
+def test_ours_has_two_rows():
+    assert {CORE, FROZEN} <= METHODS.keys()
