@@ -164,6 +164,60 @@ def study(
     measure(wanted, profile, out, seed, device, engine, minutes, json)
 
 
+class Sizes(StrEnum):
+    """How large the comparison is."""
+
+    SMOKE = "smoke"
+    QUICK = "quick"
+    PAPER = "paper"
+
+
+def compare(
+    profile: Annotated[
+        Sizes,
+        Option(
+            help="How much to measure. smoke: digits, a minute. quick: few records of Fashion-MNIST, half an hour on "
+            "two cores. paper: Fashion-MNIST and CIFAR-10, hours of a GPU."
+        ),
+    ] = Sizes.SMOKE,
+    part: Annotated[
+        str,
+        Option(
+            help="Which parts, by their letters. a: techniques on a small network. b: the best three on a larger one. "
+            "c: methods that promise something, from public weights. d: a stream of requests for these."
+        ),
+    ] = "abcd",
+    out: Out = Path("results/compare"),
+    seed: Seed = 0,
+    device: Device = None,
+    minutes: Minutes = None,
+) -> None:
+    """Put what others do to forget beside us, on the same work, and measure its distance to retraining.
+
+    Each piece is a JSON file in a folder of the profile. What is there is not measured again, so that an interrupted
+    run goes on; delete a file to measure it anew.
+
+    Examples:
+
+        python -m lab compare
+        python -m lab compare --profile paper --part a --device cuda --minutes 9
+    """
+    from lab.compare.running import measure
+    from lab.results import Clock, OutOfTimeError
+
+    if left := set(part) - set("abcd"):
+        raise Stop(FAILED, f"there are parts a, b, c and d, not {', '.join(sorted(left))}")
+    clock = Clock() if minutes is None else Clock(perf_counter() + 60.0 * minutes)
+    try:
+        for letter in sorted(set(part)):
+            measure(letter, profile.value, out, seed, device, clock)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(INTERRUPTED) from None
+    except OutOfTimeError:
+        raise Stop(FAILED, "there was no time for all of it: the same command goes on from there") from None
+    show.say(f"The results: {show.near(out / profile.value)}. `python tools/fill_compare.py` puts them into the page.")
+
+
 def measure(
     wanted: Sequence[tuple[str, str | None]], profile: Size, out: Path, seed: int, device: str | None,
     engine: str | None, minutes: float | None, json: bool,
@@ -277,7 +331,7 @@ def write(folder: Path) -> Path:
 
 
 app = group("The paper's table and figures measured here, and the questions it leaves.",
-            {"reproduce": reproduce, "study": study}, Commands)  # fmt: skip
+            {"reproduce": reproduce, "study": study, "compare": compare}, Commands)  # fmt: skip
 app.callback()(common)
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ class Bench:
 
     network: Network
     recipe: Recipe
+    part: Recipe  # of SISA's shards
     device: torch.device
     classes: int
     features: Callable[[Dataset], NDArray[Any]]
@@ -97,8 +98,8 @@ class Sisa:
     def train(self, part: int, first: int) -> None:
         """Train a shard again from a slice on: each time on all slices so far, together as often as one training."""
         parts, slices = self.place(self.records)
-        epochs = max(1, round(2 * self.bench.recipe.epochs / (self.SLICES + 1)))
-        recipe = replace(self.bench.recipe, epochs=epochs)
+        epochs = max(1, round(2 * self.bench.part.epochs / (self.SLICES + 1)))
+        recipe = replace(self.bench.part, epochs=epochs)
         seeds = stream(self.seed, part).generate_state(self.SLICES + 1, np.uint32).tolist()
         kept = self.copies[part][: first + 1] or [begin(self.bench.network, seeds[0])]
         for number in range(first, self.SLICES):

@@ -31,7 +31,7 @@ def bench():
             return MaxRR(NoNetwork(), Frozen(), device="cpu", verbose=False)
         return MaxRR(MLP(4, 3, (8,)), HashCore(0.5, key="k"), seed=seed, train=recipe, device="cpu", verbose=False)
 
-    return Bench(MLP(4, 3, (8,)), recipe, torch.device("cpu"), 3, lambda records: records.inputs, ours)
+    return Bench(MLP(4, 3, (8,)), recipe, recipe, torch.device("cpu"), 3, lambda records: records.inputs, ours)
 
 
 DATA, TEST = table(), table(30, seed=1)
