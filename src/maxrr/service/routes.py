@@ -298,11 +298,15 @@ def receipt(call: Call, id: str, actor: Reader) -> Response:
     request = found(call, id, actor)
     if request.number is None and actor.role == AUDITOR:
         raise WrongState(f"request {id} has no receipt: its answer names somebody, and is for who asked")
-    requests = call.app.state.service.requests
-    answer = requests.answer(request)
-    if request.fetched is None and actor.name == request.owner:
-        requests.note_fetched([request.serial])
+    answer = call.app.state.service.requests.answer(request)
+    note_fetched(call, request, actor)
     return Response(answer, media_type="application/json")
+
+
+def note_fetched(call: Call, request: Request, actor: Actor) -> None:
+    """Note that an answer has reached who asked, where it is they who have it now."""
+    if request.fetched is None and actor.name == request.owner:
+        call.app.state.service.requests.note_fetched([request.serial])
 
 
 @router.get("/v1/requests/{id}/page", response_class=Response)
@@ -321,6 +325,7 @@ def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "htm
     if snapshot.workspace.status().requests < request.number:
         raise WrongState(f"the receipt of request {id} is being read: try again")
     dossier = Dossier.from_object(snapshot.workspace.dossier(request.number, subject=subject, ids=body.get("ids")))
+    note_fetched(call, request, actor)
     if form == "json":
         return Response(dossier.to_bytes(), media_type="application/json")
     attached = {"Content-Disposition": f'attachment; filename="{request.id}.html"'}
