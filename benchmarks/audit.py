@@ -167,7 +167,6 @@ def audits(lab: Lab, core: NDArray[Any], number: int) -> dict[str, dict[str, lis
     del never, relearned
     rest = features(other, core)
     refitted = outside.views(rest, lab.fit_heads(rest, [~outside.gone] * len(rest)), None, False)
-    lab.tidy()
     return {
         "core records": {
             "before": before, "kept": moved, "without": retrained,
