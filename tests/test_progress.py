@@ -46,6 +46,7 @@ def test_a_terminal_shows_one_line_and_wipes_what_was_longer(clock: SimpleNamesp
     clock.now += 1.0
     line("reading", 2, 2)
     first, second = "reading: 0/2 (0 %), bytes 1.235e+05", "reading: 2/2 (100 %), 0:01 in all"
+    first, second = f"[          ] {first}", f"[==========] {second}"
     assert terminal.getvalue() == f"\r{first}\r{second.ljust(len(first))}\n"
 
 
@@ -70,7 +71,7 @@ def test_one_thing_after_another_each_on_its_line(clock: SimpleNamespace) -> Non
     line = Line(terminal)
     line("training", 1, 2)
     line("embedding", 0, 0)  # the other never finished; of nothing, all is done
-    assert terminal.getvalue() == "\rtraining: 1/2 (50 %)\n\rembedding: 0/0 (100 %), 0:00 in all\n"
+    assert terminal.getvalue() == "\r[=====     ] training: 1/2 (50 %)\n\r[==========] embedding: 0/0 (100 %), 0:00 in all\n"
 
 
 def test_closing_ends_an_unfinished_line_once(clock: SimpleNamespace) -> None:
@@ -80,7 +81,7 @@ def test_closing_ends_an_unfinished_line_once(clock: SimpleNamespace) -> None:
     line("training", 1, 2)
     line.close()
     line.close()
-    assert terminal.getvalue() == "\rtraining: 1/2 (50 %)\n"
+    assert terminal.getvalue() == "\r[=====     ] training: 1/2 (50 %)\n"
 
 
 def test_stderr_unless_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,8 +70,9 @@ class Line:
         self.shown = now
         text = _describe(what, done, total, numbers, now - started, first)
         if self.live:
+            bar = "=" * (10 * done // total if total else 10)
             # A line that wraps could not be written over; spaces wipe out what a longer one left behind.
-            text = text[: shutil.get_terminal_size().columns - 1]
+            text = f"[{bar:<10}] {text}"[: shutil.get_terminal_size().columns - 1]
             self.stream.write("\r" + text.ljust(self.widest))
             self.widest = max(self.widest, len(text))
         else:
