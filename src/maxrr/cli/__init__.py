@@ -88,24 +88,17 @@ app.add_typer(
     name="receipt",
 )
 app.add_typer(
-    group(
-        "The key that signs receipts and the log.",
-        {"new": key.new, "show": key.present, "rotate": key.rotate},
-    ),
+    group("The key that signs receipts and the log.", {"new": key.new, "show": key.present, "rotate": key.rotate}),
     name="key",
 )
 app.add_typer(
     group(
-        "Who may call a service, and in which role.",
-        {"new": token.new, "revoke": token.revoke, "list": token.present},
+        "Who may call a service, and in which role.", {"new": token.new, "revoke": token.revoke, "list": token.present}
     ),
     name="token",
 )
 app.add_typer(
-    group(
-        "Data sets: how a source is read, and those known by name.",
-        {"prepare": data.prepare, "get": data.get},
-    ),
+    group("Data sets: how a source is read, and those known by name.", {"prepare": data.prepare, "get": data.get}),
     name="data",
 )
 

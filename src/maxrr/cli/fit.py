@@ -46,8 +46,7 @@ MOST_NAMES = 12  # of columns in one line
 
 def fit(
     source: Annotated[
-        str,
-        Argument(metavar="SOURCE", help="A known name, a file or a folder; see `maxrr data prepare`."),
+        str, Argument(metavar="SOURCE", help="A known name, a file or a folder; see `maxrr data prepare`.")
     ],
     out: Annotated[Path, Option(help="A new or empty folder, or a workspace.")],
     core: Annotated[
@@ -59,20 +58,10 @@ def fit(
     ] = None,
     shards: Annotated[int, Option(min=1, help="Extractors that share the core.")] = 1,
     network: Annotated[
-        str | None,
-        Option(
-            envvar=NETWORK,
-            show_envvar=False,
-            help="A network of your own: package.module:function.",
-        ),
+        str | None, Option(envvar=NETWORK, show_envvar=False, help="A network of your own: package.module:function.")
     ] = None,
     train: Annotated[
-        str | None,
-        Option(
-            envvar=TRAIN,
-            show_envvar=False,
-            help="A training function of your own, named likewise.",
-        ),
+        str | None, Option(envvar=TRAIN, show_envvar=False, help="A training function of your own, named likewise.")
     ] = None,
     recipe: Annotated[Path | None, Option(help="How the extractor is trained: a .toml file.")] = None,
     epochs: Annotated[int | None, Option(help="Epochs of training; as the recipe says, or 18.")] = None,

@@ -120,8 +120,7 @@ def give(
         str | None, Option(help="Whom it is for: all records about this person that the request was about.")
     ] = None,
     id: Annotated[
-        list[str] | None,
-        Option(help="About which record, by its id, where --subject names nobody; may be repeated."),
+        list[str] | None, Option(help="About which record, by its id, where --subject names nobody; may be repeated.")
     ] = None,
 ) -> None:
     """Write what the person gets whom a request was about: a page in plain words that checks itself, with the signed

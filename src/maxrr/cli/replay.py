@@ -13,14 +13,7 @@ from maxrr.cli import outputs, show
 from maxrr.cli.options import NETWORK, TRAIN, Folder, Json, Source
 from maxrr.cli.receipt import read, receipt_of
 from maxrr.cli.run import FAILED, REFUTED, UNDECIDED, USAGE, Stop
-from maxrr.cli.workspaces import (
-    importing_from_here,
-    learned_and_test,
-    named_network,
-    opened,
-    sides,
-    training_function,
-)
+from maxrr.cli.workspaces import importing_from_here, learned_and_test, named_network, opened, sides, training_function
 from maxrr.plain_text import size
 
 if TYPE_CHECKING:

@@ -171,7 +171,7 @@ def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
         if "source" not in note:
             raise RecordsMissing(
                 f"{workspace.folder} does not say where its records come from, and they are needed: use --source, or "
-                "Workspace.open(folder, records=load_training) in Python",
+                "Workspace.open(folder, records=load_training) in Python"
             )
         if "/" in note["source"] and not Path(note["source"]).exists():
             raise RecordsMissing(

@@ -181,10 +181,7 @@ def check_same_kind(ours: Any, other: "Dataset") -> None:
     for what, mine, theirs in (("record ids", ours.ids, other.ids), ("subject ids", ours.subjects, other.subjects)):
         if mine is not None and theirs is not None and mine.dtype.kind != theirs.dtype.kind:
             raise DataError(f"{what} are integers on one side, and strings on the other: use one kind")
-    for what, mine, theirs in (
-        ("subjects", ours.subjects, other.subjects),
-        ("weights", ours.weights, other.weights),
-    ):
+    for what, mine, theirs in (("subjects", ours.subjects, other.subjects), ("weights", ours.weights, other.weights)):
         if (mine is None) != (theirs is None):
             raise DataError(f"the records have {what} on one side alone: give {what} for all, or for none")
 

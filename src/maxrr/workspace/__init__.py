@@ -4,15 +4,7 @@ import typing
 
 from maxrr import lazily
 
-__all__ = [
-    "Batch",
-    "Export",
-    "OlderCopyWarning",
-    "Status",
-    "Ticket",
-    "Trace",
-    "check_receipt_log",
-]
+__all__ = ["Batch", "Export", "OlderCopyWarning", "Status", "Ticket", "Trace", "check_receipt_log"]
 
 if typing.TYPE_CHECKING:  # what is not in `__all__` is for other rooms
     from maxrr.errors import WorkspaceError as WorkspaceError
