@@ -71,7 +71,8 @@ def test_one_thing_after_another_each_on_its_line(clock: SimpleNamespace) -> Non
     line = Line(terminal)
     line("training", 1, 2)
     line("embedding", 0, 0)  # the other never finished; of nothing, all is done
-    assert terminal.getvalue() == "\r[=====     ] training: 1/2 (50 %)\n\r[==========] embedding: 0/0 (100 %), 0:00 in all\n"
+    first, second = "[=====     ] training: 1/2 (50 %)", "[==========] embedding: 0/0 (100 %), 0:00 in all"
+    assert terminal.getvalue() == f"\r{first}\n\r{second}\n"
 
 
 def test_closing_ends_an_unfinished_line_once(clock: SimpleNamespace) -> None:
