@@ -24,7 +24,6 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
-from maxrr import errors
 from maxrr.errors import DataError, MaxRRError, NamesDestroyed, NotAllowed, NoToken, WrongState
 from maxrr.evidence.log import LOG, read_checkpoint
 from maxrr.plain_text import tame
@@ -75,17 +74,8 @@ FORM = "application/x-www-form-urlencoded"
 FORMS = {"/ask": ASK, "/add": (OPERATOR,), "/correct": (OPERATOR,)}
 BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
 LISTS = {"open": OPEN, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
-BESIDE = {
-    "id-taken": "id", "unknown-id": "id", "already-forgotten": "id", "no-change": "values", "other-shape": "values",
-    "copy-of-forgotten": "values", "unknown-class": "label",
-}  # fmt: skip
-"""Beside which field of a form an error is shown, by its code."""
 LATELY = 60.0  # seconds
 SHOWN, NEXT = 50, 5  # requests on a page of the list, and on the overview
-WHY = {
-    kind.code: (kind.__doc__ or "").splitlines()[0]
-    for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MaxRRError)
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -208,7 +198,7 @@ def show(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     forms = [path for path, needed in FORMS.items() if role in needed]
     text = render(
         __package__, f"{template}.html.jinja", policy=POLICY.partition("; frame")[0], reader=reader, places=places,
-        forms=forms, path=call.url.path, version=__version__, today=today().isoformat(), now=time.time(), why=WHY,
+        forms=forms, path=call.url.path, version=__version__, today=today().isoformat(), now=time.time(),
         session_ends=call.scope.get("until"), idle=IDLE, utc=partial(datetime.fromtimestamp, tz=UTC), tame=tame,
         day=words.day, percent=partial(words.percent, decimals=1), records=words.thousands, **values,
     )  # fmt: skip
@@ -353,7 +343,9 @@ def destroyed_on(call: Call, request: Request) -> str:
 def follow(call: Call, id: str, actor: Reader) -> Response:
     """Show a request: what it asks for, what it comes to, what happened, what is to be done, and its answer."""
     requests, request = call.app.state.service.requests, routes.found(call, id, actor)
-    receipt, body = receipt_of(call, request), None
+    body, receipt = None, None
+    if request.number is not None:
+        receipt = HandedReceipt.from_bytes(requests.answer(request))
     if actor.role != AUDITOR:
         with suppress(NamesDestroyed):
             body = requests.body(request)
@@ -367,25 +359,16 @@ def follow(call: Call, id: str, actor: Reader) -> Response:
     )  # fmt: skip
 
 
-def receipt_of(call: Call, request: Request) -> HandedReceipt | None:
-    """The receipt that answers a request, if it has one."""
-    if request.number is None:
-        return None
-    return HandedReceipt.from_bytes(call.app.state.service.requests.answer(request))
-
-
 @router.get("/requests/{id}/letter")
 def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
     """Say to the person in plain words what was done: as a page, or as a file that needs no other."""
     request = routes.found(call, id, actor)
     if request.state != DONE or request.kind == ADD:
         raise WrongState(f"the request is {request.state}, and there is nothing that a letter could say")
-    requests = call.app.state.service.requests
-    body = requests.body(request)
-    if request.fetched is None and actor.name == request.owner:
-        requests.note_fetched([request.serial])
+    body, handed = call.app.state.service.requests.body(request), routes.receipt(call, id, actor)
+    receipt = None if request.number is None else HandedReceipt.from_bytes(bytes(handed.body))
     base = "layout.html.jinja" if file else "frame.html.jinja"
-    answer = show(call, "letter", base=base, request=request, body=body, receipt=receipt_of(call, request), most=SHOWN)
+    answer = show(call, "letter", base=base, request=request, body=body, receipt=receipt, most=SHOWN)
     if file:
         answer.headers["Content-Disposition"] = f'attachment; filename="letter-{request.id}.html"'
     return answer
@@ -508,7 +491,7 @@ def change(call: Call, actor: Operator, said: Form) -> Response:
             right = routes.Correction(id=id_, record=record, label=label)
             planned = look(model, RECTIFY, right.model_dump(), REFUSE)
             if planned.plan is None:  # the model does not hold it
-                return to_change(call, said, planned.reason, BESIDE.get(planned.reason, ""))
+                return to_change(call, said, planned.reason)
             shown = routes.rectify(call, Response(), right, actor, key)
         else:
             field = "label" if label is None else "subject"
@@ -517,7 +500,7 @@ def change(call: Call, actor: Operator, said: Form) -> Response:
             new = routes.Addition(records=[record], labels=[label], ids=[id_], subjects=subjects)
             shown = routes.add(call, Response(), new, actor, key)
     except MaxRRError as error:
-        return to_change(call, said, error.code, BESIDE.get(error.code, ""))
+        return to_change(call, said, error.code)
     except (ValueError, KeyError):
         return to_change(call, said, "wrong-value", field)
     return RedirectResponse(f"/requests/{shown.id}", 303)
