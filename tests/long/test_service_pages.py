@@ -246,7 +246,7 @@ def test_no_page_complains_or_asks_elsewhere_and_each_says_what_it_is(sign_in, h
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 375, 1200])
+@pytest.mark.parametrize("width", [320, 375, 800, 1200])
 def test_nothing_is_wider_than_the_screen_and_all_can_be_read(sign_in, house, width, scheme):
     officer = sign_in(viewport={"width": width, "height": 800}, color_scheme=scheme)
     for path in paths(house):

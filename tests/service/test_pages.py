@@ -354,7 +354,7 @@ def test_a_request_from_its_form_to_its_delivery(house, visit):
     assert where in requester.get("/").text.partition('id="handing"')[2]
     for path, kind in ((f"{where}/letter", "inline"), (f"{where}/letter?file=1", "attachment")):
         letter = requester.get(path)
-        assert ('data-said="exact-untouched"' in letter.text, f"({id_})" in letter.text) == (True, True)
+        assert ('data-said="exact-untouched"' in letter.text, f"<code>{id_}</code>" in letter.text) == (True, True)
         assert letter.headers.get("content-disposition", "inline").partition(";")[0] == kind
         assert ("<style>" in letter.text) == (kind == "attachment")  # a file needs no other
     handed = requester.get(f"{where}/receipt")
