@@ -103,7 +103,7 @@ def paths(house):
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_day_of_a_privacy_officer_by_keyboard_alone(sign_in, house, scripts):
+def test_a_day_of_a_privacy_officer_by_keyboard_alone(sign_in, house, scripts, tmp_path):
     officer, core = sign_in(java_script_enabled=scripts), house.ids("core")[5]
     page = officer.page
     page.locator("nav a", has_text="New request").focus()
@@ -135,7 +135,11 @@ def test_a_day_of_a_privacy_officer_by_keyboard_alone(sign_in, house, scripts):
     assert str(core) in page.inner_text(".letter")
     with page.expect_download() as found:
         page.click("a[href$='/letter?file=1']")
-    assert str(core) in found.value.path().read_text()
+    found.value.save_as(tmp_path / "letter.html")
+    phone = page.context.browser.new_page(viewport={"width": 320, "height": 700})
+    phone.goto((tmp_path / "letter.html").as_uri())
+    assert str(core) in phone.inner_text(".letter")
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.go_back()
     page.click("a[href$='/delivered']")
     page.click("button.first")
