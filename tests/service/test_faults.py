@@ -79,7 +79,8 @@ def test_a_request_that_fails_keeps_no_others(house, monkeypatch):
     assert (house.follow(good)["state"], house.follow(bad)["state"]) == ("done", "failed")
     assert house.follow(bad)["code"] == "convergence"
     assert house.service.requests.keys.find(serial)  # it can be tried again
-    assert house.call("POST", f"/v1/requests/{bad}/retry", json={"reason": "repaired"}).json()["state"] == "planned"
+    again = house.call("POST", f"/v1/requests/{bad}/retry", json={"reason": "repaired"}).json()
+    assert (again["state"], again["code"], again["ended"]) == ("planned", None, None)
     house.work()
     assert house.follow(bad)["outcome"] == "done"
 

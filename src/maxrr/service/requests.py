@@ -3,17 +3,15 @@
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
-from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, true, update
+from sqlalchemy import Connection, func, insert, select, true, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from maxrr.errors import DataError, KeyReused, NamesDestroyed, UnknownRequest, WrongState
+from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
 from maxrr.service import states, tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
@@ -58,6 +56,11 @@ class Asked:
     callbacks: Sequence[Callback] = ()
     reference: str | None = None
 
+    @property
+    def said(self) -> list[Any]:
+        """What is the same where the same call comes again."""
+        return [dict(self.body), self.kind, self.regulation, [each.url for each in self.callbacks]]
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -73,8 +76,11 @@ class Planned:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The states that a request goes through with it."""
-        return (PLANNED,) if self.state == PLANNED else (PLANNED, self.state)
+        """The states that a request goes through with it, once it was received."""
+        return {RECEIVED: (), PLANNED: (PLANNED,)}.get(self.state, (PLANNED, self.state))
+
+
+NOT_PLANNED = Planned(RECEIVED, None, None, "")
 
 
 @dataclass(frozen=True)
@@ -147,38 +153,6 @@ class Event:
     reason: str
 
 
-@dataclass(frozen=True, eq=False)
-class New:
-    """A request that waits to be written, and what comes of that."""
-
-    asked: Asked
-    owner: str
-    planned: Planned | None = None
-    idempotency: str | None = None  # an HMAC of the key
-    written: "Future[Request]" = field(default_factory=Future)
-
-    @property
-    def said(self) -> list[Any]:
-        """What is the same where the same call comes again."""
-        asked = self.asked
-        return [dict(asked.body), asked.kind, asked.regulation, [each.url for each in asked.callbacks]]
-
-    @property
-    def steps(self) -> list[tuple[str, str, str]]:
-        """The first states of the request, each with who made it so, and why."""
-        planned = [] if self.planned is None else [(each, "plan", self.planned.reason) for each in self.planned.states]
-        return [(RECEIVED, self.owner, ""), *planned]
-
-    def row(self, time: str) -> dict[str, Any]:
-        """Return what the table has of the request."""
-        asked, planned = self.asked, self.planned or Planned(RECEIVED, None, None, "")
-        return {
-            "id": uuid.uuid4().hex, "kind": asked.kind, "owner": self.owner, "state": planned.state, "received": time,
-            "due": asked.due.isoformat(), "regulation": asked.regulation, "reference": asked.reference,
-            "policy": planned.policy, "plan": planned.plan, "idempotency": self.idempotency,
-        }  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Ending:
     """What became of a request that was carried out."""
@@ -194,15 +168,7 @@ class Ending:
     plan: dict[str, Any] | None = None
 
 
-INSERT = insert(tables.requests).returning(tables.requests.c.serial, sort_by_parameter_order=True)
-TELL = insert(tables.events)
-SEAL = (
-    update(tables.requests)
-    .where(tables.requests.c.serial == bindparam("at"))
-    .values(sealed=bindparam("under_key"), fingerprint=bindparam("known_by"))
-)
-NAMES = [each.name for each in fields(Request)]
-SHOWN = [tables.requests.c[name] for name in NAMES]
+SHOWN = [tables.requests.c[each.name] for each in fields(Request)]
 TOLD = [tables.events.c[each.name] for each in fields(Event)]
 
 
@@ -220,8 +186,6 @@ class Requests:
     def __init__(self, database: Database, keys: RequestKeys) -> None:
         self.database = database
         self.keys = keys
-        self._lock, self._turn = Lock(), Lock()
-        self._waiting = list[New]()
 
     # Submitting
 
@@ -236,74 +200,48 @@ class Requests:
             The idempotency key came with another body before.
         """
         mark = None if idempotency is None else self.keys.hmac_of(owner, idempotency)
-        new = New(asked, owner, planned, mark)
-        if (before := self._same(new)) is not None:
-            return before, False
-        with self._lock:
-            self._waiting.append(new)
-        with self._turn:  # what came while the group before was written is the next one: two waits for the disk for all
-            if not new.written.done():
-                with self._lock:
-                    group, self._waiting = self._waiting, []
-                self._write(group)
-        try:
-            return new.written.result(), True
-        except IntegrityError:  # the same call came twice at once
-            if (before := self._same(new)) is None:
-                raise
-            return before, False
-
-    def _write(self, group: Sequence[New]) -> None:
-        """Write requests in one transaction, or each by itself where one of them cannot be."""
         try:
             with self.database.write() as connection:
-                found = self._insert(connection, group)
+                request = self._insert(connection, asked, owner, planned or NOT_PLANNED, mark)
                 self.keys.flush()
-        except BaseException as error:
-            if isinstance(error, IntegrityError | DataError) and len(group) > 1:
-                for each in group:
-                    self._write([each])
-            else:
-                for each in group:
-                    each.written.set_exception(error)
-        else:
-            for each, request in zip(group, found, strict=True):
-                each.written.set_result(request)
+        except IntegrityError:  # the key came before
+            return self._same(asked, owner, mark), False
+        return request, True
 
-    def _insert(self, connection: Connection, group: Sequence[New]) -> list[Request]:
-        """Write requests, their keys and their first events, in four statements for all of them."""
-        time, found = now(), list[Request]()
-        rows = [each.row(time) for each in group]
-        sealed, told, callbacks = list[dict[str, Any]](), list[dict[str, Any]](), list[dict[str, Any]]()
-        for new, row, serial in zip(group, rows, connection.scalars(INSERT, rows).all(), strict=True):
-            key, id_ = self.keys.make(serial), row["id"]
-            body = seal(key, id_, json.dumps(dict(new.asked.body)).encode())
-            sealed.append({"at": serial, "under_key": body, "known_by": fingerprint(key, new.said)})
-            for each in new.asked.callbacks:
-                token = seal(key, id_, each.token.encode())
-                callbacks.append({"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token})
-            for state, actor, reason in new.steps:
-                told.append({"request": serial, "time": time, "state": state, "actor": actor, "reason": reason})
-            found.append(Request(serial, **{name: row.get(name) for name in NAMES[1:]}))  # type: ignore[arg-type]
-        connection.execute(SEAL, sealed)
-        if callbacks:  # before the events that they are told of
-            connection.execute(insert(tables.callbacks), callbacks)
-        connection.execute(TELL, told)
-        return found
+    def _insert(
+        self, connection: Connection, asked: Asked, owner: str, planned: Planned, mark: str | None
+    ) -> Request:  # fmt: skip
+        """Write a request, its key and its first events."""
+        time, id_, table = now(), uuid.uuid4().hex, tables.requests
+        row = {
+            "id": id_, "kind": asked.kind, "owner": owner, "state": planned.state, "received": time,
+            "due": asked.due.isoformat(), "regulation": asked.regulation, "reference": asked.reference,
+            "policy": planned.policy, "plan": planned.plan, "idempotency": mark,
+        }  # fmt: skip
+        serial = connection.execute(insert(table).values(row).returning(table.c.serial)).scalar_one()
+        key = self.keys.make(serial)
+        sealed = seal(key, id_, json.dumps(dict(asked.body)).encode())
+        under_key = {"sealed": sealed, "fingerprint": fingerprint(key, asked.said)}
+        written = update(table).where(table.c.serial == serial).values(under_key).returning(*SHOWN)
+        request = Request(*connection.execute(written).one())
+        for each in asked.callbacks:  # before the events that they are told of
+            token = seal(key, id_, each.token.encode())
+            callback = {"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token}
+            connection.execute(insert(tables.callbacks).values(callback))
+        tell(connection, [serial], RECEIVED, owner)
+        for state in planned.states:
+            tell(connection, [serial], state, "plan", planned.reason)
+        return request
 
-    def _same(self, new: New) -> Request | None:
+    def _same(self, asked: Asked, owner: str, mark: str | None) -> Request:
         """The request that came with this idempotency key before, if its body was the same."""
-        if new.idempotency is None:
-            return None
         table = tables.requests.c
-        same = table.owner == new.owner, table.idempotency == new.idempotency
+        same = table.owner == owner, table.idempotency == mark
         with self.database.read() as connection:
-            row = connection.execute(select(*SHOWN, table.fingerprint).where(*same)).one_or_none()
-        if row is None:
-            return None
+            row = connection.execute(select(*SHOWN, table.fingerprint).where(*same)).one()
         found = request_of(row)
         try:
-            is_same = fingerprint(self.keys.find(found.serial), new.said) == row.fingerprint
+            is_same = fingerprint(self.keys.find(found.serial), asked.said) == row.fingerprint
         except NamesDestroyed:
             raise KeyReused(f"this idempotency key is that of request {found.id}, which was answered") from None
         if not is_same:
@@ -350,15 +288,12 @@ class Requests:
             query = query.where(table.c.id.startswith(begins, autoescape=True))
         if due_first:
             query = query.order_by(table.c.due, table.c.serial)
-            if after is not None:
-                day, serial = after
-                query = query.where(or_(table.c.due > day, and_(table.c.due == day, table.c.serial > serial)))
+            later = tuple_(table.c.due, table.c.serial) > tuple_(*after or ("", 0))
         else:
             query = query.order_by(table.c.serial.desc())
-            if after is not None:
-                query = query.where(table.c.serial < after[1])
+            later = table.c.serial < after[1] if after else true()
         with self.database.read() as connection:
-            return [request_of(row) for row in connection.execute(query)]
+            return [request_of(row) for row in connection.execute(query.where(later))]
 
     def events(self, serial: int) -> list[Event]:
         """Return what happened to a request, from the first."""
@@ -370,19 +305,21 @@ class Requests:
         """Return how many requests there are by state, how many open ones are late, and due within a week, and
         how many answers were not fetched or delivered yet.
         """
-        table, day = tables.requests, today()
+        table, day = tables.requests.c, today()
         week = (day + timedelta(days=7)).isoformat()
+        whose = true() if owner is None else table.owner == owner
+        is_open, is_done = table.state.in_(OPEN), table.state == DONE
+        counted = {
+            "late": (is_open, table.due < day.isoformat()),
+            "due_soon": (is_open, table.due.between(day.isoformat(), week)),
+            "not_fetched": (is_done, table.fetched.is_(None)),
+            "not_delivered": (is_done, table.delivered.is_(None)),
+        }
         with self.database.read() as connection:
-            whose = true() if owner is None else table.c.owner == owner
-            by_state = connection.execute(select(table.c.state, func.count()).where(whose).group_by(table.c.state))
+            by_state = connection.execute(select(table.state, func.count()).where(whose).group_by(table.state))
             found = {row[0]: int(row[1]) for row in by_state}
-            is_open = select(func.count()).where(whose, table.c.state.in_(OPEN))
-            found["late"] = connection.scalar(is_open.where(table.c.due < day.isoformat())) or 0
-            within = is_open.where(table.c.due >= day.isoformat(), table.c.due <= week)
-            found["due_soon"] = connection.scalar(within) or 0
-            for name in ("fetched", "delivered"):
-                lacks = select(func.count()).where(whose, table.c.state == DONE, table.c[name].is_(None))
-                found[f"not_{name}"] = connection.scalar(lacks) or 0
+            for name, those in counted.items():
+                found[name] = connection.execute(select(func.count()).where(whose, *those)).scalar_one()
         return found
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -454,7 +391,7 @@ class Requests:
         maxrr.errors.WrongState
             The request cannot take it in the state that it is in by now.
         """
-        values: dict[str, Any] = {"ended": now()} if state in ENDED else {}
+        values: dict[str, Any] = {"ended": now()} if state in ENDED else {"ended": None, "code": None}
         if policy is not None:
             values["policy"] = policy
         with self.database.write() as connection:
@@ -468,31 +405,14 @@ class Requests:
 
     def end(self, endings: Sequence[Ending], actor: str) -> None:
         """Write what became of requests that were executing, in one transaction."""
-        if not endings:
-            return
-        time, table = now(), tables.requests
-        chosen = select(table.c.serial).where(table.c.serial.in_([each.serial for each in endings]))
         with self.database.write() as connection:
-            here = set(connection.scalars(chosen.where(table.c.state == EXECUTING).with_for_update()))
-            ended = [each for each in endings if each.serial in here]
-            rows = [
-                {
-                    "at": each.serial, "state": each.state, "outcome": each.outcome, "code": each.code,
-                    "number": each.number, "guarantee": each.guarantee, "answer": each.answer,
-                    "ended": time if each.state in ENDED else None,
-                }
-                for each in ended
-            ]  # fmt: skip
-            told = [
-                {"request": each.serial, "time": time, "state": each.state, "actor": actor, "reason": each.reason}
-                for each in ended
-            ]
-            if ended:
-                connection.execute(update(table).where(table.c.serial == bindparam("at")), rows)
-                connection.execute(insert(tables.events), told)
-            for each in ended:
-                if each.plan is not None:
-                    connection.execute(update(table).where(table.c.serial == each.serial).values(plan=each.plan))
+            for each in endings:
+                plan = {} if each.plan is None else {"plan": each.plan}
+                moved(
+                    connection, [each.serial], each.state, actor, each.reason, [EXECUTING], outcome=each.outcome,
+                    code=each.code, number=each.number, guarantee=each.guarantee, answer=each.answer,
+                    ended=now() if each.state in ENDED else None, **plan,
+                )  # fmt: skip
 
     def deliver(self, request: Request) -> Request:
         """Note that the answer of a request was delivered, and destroy what names people in it.
@@ -521,20 +441,16 @@ class Requests:
         late = select(table.serial).where(table.state == DONE, table.fetched < before, table.delivered.is_(None))
         with self.database.read() as connection:
             serials = list(connection.scalars(late))
-        if serials:
-            self._delivered(serials)
+        self._delivered(serials)
         return len(serials)
 
     def _delivered(self, serials: Sequence[int]) -> None:
         """Destroy keys, and note it after that: it is done again where a crash comes between."""
         self.keys.destroy(serials)
         table = tables.requests
+        mine = update(table).where(table.c.serial.in_(serials), table.c.delivered.is_(None))
         with self.database.write() as connection:
-            connection.execute(
-                update(table)
-                .where(table.c.serial.in_(serials), table.c.delivered.is_(None))
-                .values(delivered=now(), sealed=None)
-            )
+            connection.execute(mine.values(delivered=now(), sealed=None))
 
 
 def moved(
@@ -554,9 +470,14 @@ def moved(
     )
     done = sorted(connection.scalars(changed))
     if done:
-        told = {"time": now(), "state": state, "actor": actor, "reason": reason[:500]}
-        connection.execute(insert(tables.events), [{"request": serial, **told} for serial in done])
+        tell(connection, done, state, actor, reason)
     return done
+
+
+def tell(connection: Connection, serials: Sequence[int], state: str, actor: str, reason: str = "") -> None:
+    """Append the event that requests took a state."""
+    event = {"time": now(), "state": state, "actor": actor, "reason": reason[:500]}
+    connection.execute(insert(tables.events), [{"request": serial, **event} for serial in serials])
 
 
 def request_of(row: Sequence[Any]) -> Request:
