@@ -1,14 +1,14 @@
 """The pages of a service, which people work from. They do what the HTTP interface does, by its own functions."""
 
 import hmac
+import json
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from importlib import resources
 from math import prod
 from typing import Annotated, Any
@@ -18,64 +18,49 @@ import numpy as np
 from fastapi import APIRouter, Depends
 from fastapi import Request as Call
 from fastapi.concurrency import run_in_threadpool
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
-from maxrr.errors import DataError, MaxRRError, NamesDestroyed, NotAllowed, NoToken, WrongState
+from maxrr.errors import DataError, EvidenceError, NotAllowed, NoToken, WrongState
 from maxrr.evidence.log import LOG, read_checkpoint
 from maxrr.plain_text import tame
 from maxrr.report import words
 from maxrr.report.charts import shares
-from maxrr.report.page import KINDS as GROUPS
 from maxrr.report.page import render
-from maxrr.service import figures, routes, versions
+from maxrr.service import figures, problems, routes, states, versions
 from maxrr.service.current import Snapshot
 from maxrr.service.guard import Guard
+from maxrr.service.intake import taken
 from maxrr.service.jobs import AUDIT, KINDS
-from maxrr.service.planning import look
-from maxrr.service.problems import status_and_words
-from maxrr.service.requests import Request, today
+from maxrr.service.planning import plan_of
+from maxrr.service.requests import Asked, Request, today
 from maxrr.service.sessions import IDLE, Sessions, form_token, new_cookie
-from maxrr.service.states import (
-    ADD,
-    CANCELLED,
-    DONE,
-    ERASE,
-    EXECUTING,
-    FAILED,
-    OPEN,
-    PLANNED,
-    RECEIVED,
-    RECTIFY,
-    STATES,
-    WAITING,
-    leads_to,
-)
+from maxrr.service.states import ADD, DONE, ERASE, FAILED, OPEN, RECTIFY, STATES, WAITING
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
 from maxrr.service.verifying import keys_in, verify
+from maxrr.unlearning import MaxRR
 from maxrr.unlearning.actions import REFUSE
 from maxrr.unlearning.receipts import in_words
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.version import __version__
 
 READ, ASK, WATCH = (REQUESTER, OPERATOR, AUDITOR), (REQUESTER, OPERATOR), (OPERATOR, AUDITOR)
-PLACES = {
-    "/": ("Overview", READ), "/requests": ("Requests", READ), "/ask": ("New request", ASK), "/model": ("Model", WATCH),
-    "/verify": ("Check", WATCH),
-}  # fmt: skip
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
 FORM = "application/x-www-form-urlencoded"
-FORMS = {"/ask": ASK, "/add": (OPERATOR,), "/correct": (OPERATOR,)}
 BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
 LISTS = {"open": OPEN, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
-LATELY = 60.0  # seconds
 SHOWN, NEXT = 50, 5  # requests on a page of the list, and on the overview
+ALWAYS = {
+    "policy": POLICY.partition("; frame")[0], "version": __version__, "idle": IDLE, "tame": tame, "day": words.day,
+    "utc": partial(datetime.fromtimestamp, tz=UTC), "parsed": datetime.fromisoformat, "records": words.thousands,
+    "percent": partial(words.percent, decimals=1), "open": OPEN,
+}  # fmt: skip
+"""What every page has."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +77,7 @@ STEPS = {
     "approve": Step((OPERATOR,), (WAITING,), routes.Decision, routes.approve),
     "refuse": Step((OPERATOR,), (WAITING, FAILED), routes.Why, routes.refuse),
     "retry": Step((OPERATOR,), (FAILED,), routes.Why, routes.retry),
-    "cancel": Step(ASK, leads_to(CANCELLED), routes.Why, routes.cancel),
+    "cancel": Step(ASK, states.leads_to(states.CANCELLED), routes.Why, routes.cancel),
     "delivered": Step(ASK, (DONE,), None, routes.delivered),
     "audit": Step((OPERATOR,), (DONE,), partial(routes.JobAsked, kind="audit"), routes.ask_for_job),
     "replay": Step((OPERATOR,), (DONE,), partial(routes.JobAsked, kind="replay"), routes.ask_for_job),
@@ -116,14 +101,10 @@ class PageRoute(APIRoute):
                 back = {"back": call.url.path if BACK.fullmatch(call.url.path) else "/"}
                 ended = {"ended": 1} if cookie_of(call) else {}
                 answer = RedirectResponse(f"/sign-in?{urlencode(back | ended)}", 303)
-            except MaxRRError as error:
-                status, what = status_and_words(error)
-                answer = show(call, "wrong", status, what=what, code=error.code)
-            except RequestValidationError:
-                what = "The address does not have the form that is expected."
-                answer = show(call, "wrong", 422, what=what, code="wrong-value")
-            except HTTPException as error:
-                answer = show(call, "wrong", error.status_code, what=error.detail, code="wrong-call")
+            except problems.ANSWERED as error:
+                said = json.loads(bytes((await problems.answer_with(call, error)).body))
+                code = "wrong-address" if "wrong" in said else said["code"]
+                answer = show(call, "wrong", said["status"], what=said["detail"], code=code)
             answer.headers.setdefault("content-security-policy", POLICY)
             return answer
 
@@ -191,31 +172,28 @@ Form = Annotated[dict[str, str], Depends(form)]
 
 def show(call: Call, template: str, status: int = 200, **values: Any) -> Response:
     """Answer with a page."""
-    reader: Actor | None = call.scope.get("reader")
-    role = None if reader is None else reader.role
-    places = {path: name for path, (name, roles) in PLACES.items() if role in roles}
     values.setdefault("form_token", form_token(cookie_of(call)))
-    forms = [path for path, needed in FORMS.items() if role in needed]
     text = render(
-        __package__, f"{template}.html.jinja", policy=POLICY.partition("; frame")[0], reader=reader, places=places,
-        forms=forms, path=call.url.path, version=__version__, today=today().isoformat(), now=time.time(),
-        session_ends=call.scope.get("until"), idle=IDLE, utc=partial(datetime.fromtimestamp, tz=UTC), tame=tame,
-        day=words.day, percent=partial(words.percent, decimals=1), records=words.thousands, **values,
+        __package__, f"{template}.html.jinja", reader=call.scope.get("reader"), session_ends=call.scope.get("until"),
+        path=call.url.path, today=today().isoformat(), now=time.time(), **ALWAYS, **values,
     )  # fmt: skip
     return HTMLResponse(text, status)
 
 
-@cache
-def style() -> str:
-    """The look of the reports, and what the pages have beside it."""
-    files = (resources.files("maxrr.report") / "templates/look.css", resources.files(__package__) / "static/pages.css")
-    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+def show_form(
+    call: Call, template: str, said: dict[str, str] | None = None, code: str = "", field: str = "", **values: Any
+) -> Response:  # fmt: skip
+    """Answer with a form: a new one, which is one request if it is sent twice; or what was said, and what is wrong."""
+    said = {"key": secrets.token_urlsafe(18)} if said is None else said
+    return show(call, template, 422 if code else 200, said=said, code=code, field=field, **values)
 
 
 @router.get("/static/pages.css")
 def looks() -> Response:
-    """Return the look, which pages ask for by the version."""
-    return Response(style(), media_type="text/css", headers={"Cache-Control": "public, max-age=86400"})
+    """Return the look of the reports, and what the pages have beside it. Pages ask for it by the version."""
+    folders = resources.files("maxrr.report") / "templates/look.css", resources.files(__package__) / "static/pages.css"
+    style = "\n".join(file.read_text(encoding="utf-8") for file in folders)
+    return Response(style, media_type="text/css", headers={"Cache-Control": "public, max-age=86400"})
 
 
 # Signing in and out
@@ -227,10 +205,10 @@ def door(call: Call, back: str = "/", ended: bool = False) -> Response:
     return at_door(call, back, ended=ended)
 
 
-def at_door(call: Call, back: str, wrong: str = "", status: int = 200, ended: bool = False) -> Response:
+def at_door(call: Call, back: str, status: int = 200, code: str = "", ended: bool = False) -> Response:
     """Ask for a token, in a form that belongs to a cookie already."""
     cookie = cookie_of(call) or new_cookie()
-    answer = show(call, "sign_in", status, back=back, wrong=wrong, ended=ended, form_token=form_token(cookie))
+    answer = show(call, "sign_in", status, back=back, code=code, ended=ended, form_token=form_token(cookie))
     set_cookie(call, answer, cookie)
     return answer
 
@@ -242,11 +220,11 @@ async def sign_in(call: Call, said: Form) -> Response:
     token, back = said.get("token", "").strip(), said.get("back", "/")
     try:
         actor = await run_in_threadpool(guard.tokens.find, token)
-    except NoToken:
+    except NoToken as error:
         guard.wrong.take(call.client.host if call.client else "")
-        return at_door(call, back, "This token is not known, or was revoked.", 401)
+        return at_door(call, back, 401, error.code)
     if actor.role not in READ:
-        return at_door(call, back, "This token is for programs that ask for predictions. It opens no page.", 403)
+        return at_door(call, back, 403, NotAllowed.code)
     answer = RedirectResponse(back if BACK.fullmatch(back) else "/", 303)
     set_cookie(call, answer, await run_in_threadpool(sessions(call).begin, token))
     return answer
@@ -273,20 +251,13 @@ def owner_of(actor: Actor) -> str | None:
 def overview(call: Call, actor: Reader) -> Response:
     """Show where things stand, and what is to be done next."""
     service, owner = call.app.state.service, owner_of(actor)
-    requests, shown = service.requests, dict[str, Any]()
-    if actor.role in ASK:
-        some = requests.listed(owner=owner, delivered=False, due_first=True, limit=NEXT)
-        shown["handing"] = [(each, destroyed_on(call, each)) for each in some]
-    if owner is None:
-        shown |= {"workers": service.workers(), "versions": versions.listed(requests.database)}
-        shown["model_code"] = service.current.code
+    requests, some = service.requests, partial(service.requests.listed, owner=owner, limit=NEXT)
     return show(
-        call, "overview", counts=requests.counts(owner), figures=figures,
-        days=figures.received_by_day(requests.database, owner), open=OPEN,
-        waiting=requests.listed([WAITING], owner=owner, due_first=True, limit=NEXT),
-        failed=requests.listed([FAILED], owner=owner, limit=NEXT),
-        due=requests.listed([each for each in OPEN if each != WAITING], owner=owner, due_first=True, limit=NEXT),
-        **shown,
+        call, "overview", counts=requests.counts(owner), keep=timedelta(days=service.settings.keep),
+        days=figures.received_by_day(requests.database, owner), versions=versions.listed(requests.database),
+        workers=service.workers(), model_code=service.current.code, failed=some([FAILED]),
+        waiting=some([WAITING], due_first=True), handing=some(delivered=False, due_first=True),
+        due=some([each for each in OPEN if each != WAITING], due_first=True),
     )  # fmt: skip
 
 
@@ -309,11 +280,8 @@ def listed(
         due_first=order == "due", after=(last, int(serial)) if after else None, limit=SHOWN,
     )  # fmt: skip
     more = f"{some[-1].due}.{some[-1].serial}" if len(some) == SHOWN else ""
-    counts = requests.counts(owner)
-    counts |= {"open": sum(counts.get(each, 0) for each in OPEN), "all": sum(counts.get(each, 0) for each in STATES)}
-    counts["handing"] = counts["not_delivered"]
     return show(
-        call, "requests", some=some, which=which, order=order, more=more, after=after, lists=LISTS, counts=counts
+        call, "requests", some=some, which=which, order=order, more=more, after=after, counts=requests.counts(owner)
     )
 
 
@@ -324,38 +292,17 @@ def steps_for(request: Request, actor: Actor) -> list[str]:
     return [name for name in found if name not in without and not (name == "delivered" and request.delivered)]
 
 
-def progress_of(workers: Mapping[str, tuple[str, str, float]]) -> list[str]:
-    """What workers that were heard of lately say about how far they are."""
-    return [doing for doing, _, seen in workers.values() if ":" in doing and time.time() - seen < LATELY]
-
-
-def destroyed_on(call: Call, request: Request) -> str:
-    """The day on which names in a request are destroyed if nobody says that its answer arrived; empty if it was never
-    fetched.
-    """
-    if request.fetched is None:
-        return ""
-    days = timedelta(days=call.app.state.service.settings.keep)
-    return words.day((datetime.fromisoformat(request.fetched) + days).isoformat())
-
-
 @router.get("/requests/{id}")
 def follow(call: Call, id: str, actor: Reader) -> Response:
     """Show a request: what it asks for, what it comes to, what happened, what is to be done, and its answer."""
-    requests, request = call.app.state.service.requests, routes.found(call, id, actor)
-    body, receipt = None, None
-    if request.number is not None:
-        receipt = HandedReceipt.from_bytes(requests.answer(request))
-    if actor.role != AUDITOR:
-        with suppress(NamesDestroyed):
-            body = requests.body(request)
+    service, request = call.app.state.service, routes.found(call, id, actor)
+    requests, has_receipt = service.requests, request.number is not None
     return show(
-        call, "request", request=request, events=requests.events(request.serial), body=body, receipt=receipt,
-        sentences=[] if receipt is None else in_words(receipt.receipt), steps=steps_for(request, actor),
-        jobs=[] if request.number is None else call.app.state.service.jobs.of(request),
-        doing=progress_of(call.app.state.service.workers()) if request.state == EXECUTING else [],
-        refresh=request.state in (RECEIVED, PLANNED, EXECUTING), keep=call.app.state.service.settings.keep, most=SHOWN,
-        destroyed_on=destroyed_on(call, request),
+        call, "request", request=request, events=requests.events(request.serial), steps=steps_for(request, actor),
+        body=None if actor.role == AUDITOR else requests.bodies([request]).get(request.serial), most=SHOWN,
+        receipt=HandedReceipt.from_bytes(requests.answer(request)) if has_receipt else None, in_words=in_words,
+        jobs=service.jobs.of(request) if has_receipt else [], workers=service.workers(),
+        keep=timedelta(days=service.settings.keep),
     )  # fmt: skip
 
 
@@ -421,95 +368,113 @@ def possible(call: Call, id_: str, step: str, actor: Actor) -> Request:
     return request
 
 
-def field_of(error: ValidationError) -> str:
-    """The first field with which something is wrong."""
-    return str(next(iter(error.errors()[0]["loc"]), ""))
+# Forms of new requests
+
+
+class WrongField(ValueError):
+    """What was written into a field cannot be read: its name."""
+
+
+def sent(
+    call: Call, actor: Actor, said: dict[str, str], read: Callable[[], Asked], form: Callable[..., Response]
+) -> Response:  # fmt: skip
+    """Take what a form asks for, and show the request; or show the form again, with what was said and is wrong."""
+    code, field = DataError.code, ""
+    try:
+        request, _ = taken(call.app.state.service, read(), actor.name, said.get("key") or None)
+        return RedirectResponse(f"/requests/{request.id}", 303)
+    except ValidationError as error:
+        field = str(next(iter(error.errors()[0]["loc"]), ""))
+    except WrongField as error:
+        field = str(error)
+    except DataError as error:
+        code = error.code
+    return form(call, said, code, field)
 
 
 @router.get("/ask")
 def asking(call: Call, actor: Asker) -> Response:
-    """Show the form of a new request. Sent twice, it is one request."""
-    return to_ask(call, {"key": secrets.token_urlsafe(18)})
+    """Show the form of a new request."""
+    return to_ask(call)
 
 
-def to_ask(call: Call, said: dict[str, str], code: str = "", field: str = "") -> Response:
-    """Show the form with what was said, and what is wrong with it."""
-    return show(
-        call, "ask", 422 if code else 200, said=said, code=code, field=field, settings=call.app.state.service.settings
-    )
+def to_ask(call: Call, *said: Any) -> Response:
+    """Show the form, new or again."""
+    return show_form(call, "ask", *said, settings=call.app.state.service.settings)
 
 
 @router.post("/ask")
 def ask(call: Call, actor: Asker, said: Form) -> Response:
     """Take a request, and show it."""
-    given = {name: text.strip() for name, text in said.items() if text.strip()}
-    asked: dict[str, Any] = {name: given[name] for name in ("subject", "regulation", "due") if name in given}
-    if ids := [each.strip() for each in re.split(r"[,\n]", given.get("ids", "")) if each.strip()]:
-        asked["ids"] = ids
-    if "identity" in given:
-        asked["identity"] = {"type": given.get("type", ""), "value": given["identity"]}
-    named = [name for name in ("subject", "ids", "identity") if name in asked]
-    try:
-        shown = routes.submit(call, Response(), routes.Submission(**asked), actor, given.get("key"))
-    except ValidationError as error:
-        return to_ask(call, said, "wrong-value", field_of(error))
-    except DataError as error:
-        return to_ask(call, said, error.code, named[0] if len(named) == 1 else "subject")
-    return RedirectResponse(f"/requests/{shown.id}", 303)
+
+    def read() -> Asked:
+        given = {name: text.strip() for name, text in said.items() if text.strip()}
+        asked: dict[str, Any] = {name: given[name] for name in ("subject", "regulation", "due") if name in given}
+        if ids := [each.strip() for each in re.split(r"[,\n]", given.get("ids", "")) if each.strip()]:
+            asked["ids"] = ids
+        if "identity" in given:
+            asked["identity"] = {"type": given.get("type", ""), "value": given["identity"]}
+        return routes.asked_of(call.app.state.service, routes.Submission(**asked))
+
+    return sent(call, actor, said, read, to_ask)
 
 
 @router.get("/add")
 @router.get("/correct")
 def changing(call: Call, actor: Operator) -> Response:
     """Show the form that adds a record, or corrects one."""
-    return to_change(call, {"key": secrets.token_urlsafe(18)})
+    return to_change(call)
 
 
-def to_change(call: Call, said: dict[str, str], code: str = "", field: str = "") -> Response:
-    """Show that form with what was said, and what is wrong with it."""
+def to_change(call: Call, *said: Any) -> Response:
+    """Show that form, new or again."""
     model = call.app.state.service.current.snapshot.model
-    kind = model.kind_
-    return show(
-        call, "change", 422 if code else 200, said=said, code=code, field=field, kind=kind,
-        size=0 if kind.dtype.names else prod(kind.shape), classes=model.classes_.tolist(),
-    )  # fmt: skip
+    size = 0 if model.kind_.dtype.names else prod(model.kind_.shape)
+    return show_form(call, "change", *said, kind=model.kind_, size=size, classes=model.classes_.tolist())
 
 
 @router.post("/add")
 @router.post("/correct")
 def change(call: Call, actor: Operator, said: Form) -> Response:
     """Take an addition or a correction of one record, if nothing is wrong with it, and show the request."""
-    model, given = call.app.state.service.current.snapshot.model, {name: text.strip() for name, text in said.items()}
-    kind, field, subjects = model.kind_, "values", None
-    label: Any = next((each for each in model.classes_.tolist() if str(each) == given.get("label")), None)
-    try:
-        numbers = re.findall(r"[^\s,;]+", given.get("values", ""))
-        record = np.array(numbers, dtype=np.float64).reshape(kind.shape).tolist()
-        field = "id"
-        id_, key = identifier(given["id"], kind.text_ids), given.get("key")
-        if call.url.path == "/correct":
-            right = routes.Correction(id=id_, record=record, label=label)
-            planned = look(model, RECTIFY, right.model_dump(), REFUSE)
-            if planned.plan is None:  # the model does not hold it
-                return to_change(call, said, planned.reason)
-            shown = routes.rectify(call, Response(), right, actor, key)
-        else:
-            field = "label" if label is None else "subject"
-            if kind.text_subjects is not None:
-                subjects = [identifier(given["subject"], kind.text_subjects)]
-            new = routes.Addition(records=[record], labels=[label], ids=[id_], subjects=subjects)
-            shown = routes.add(call, Response(), new, actor, key)
-    except MaxRRError as error:
-        return to_change(call, said, error.code)
-    except (ValueError, KeyError):
-        return to_change(call, said, "wrong-value", field)
-    return RedirectResponse(f"/requests/{shown.id}", 303)
+    service, kind = call.app.state.service, ADD if call.url.path == "/add" else RECTIFY
+    model = service.current.snapshot.model
+
+    def read() -> Asked:
+        asked: Asked = routes.change_of(service, kind, record_in(model, said, kind))
+        if kind == RECTIFY:
+            plan_of(model, kind, asked.body, REFUSE)  # here, an id that the model does not hold is an error
+        return asked
+
+    return sent(call, actor, said, read, to_change)
+
+
+def record_in(model: MaxRR, said: dict[str, str], kind: str) -> routes.Addition | routes.Correction:
+    """Read the one record that the form of an addition or a correction brings, in the types that the model has."""
+    like, classes = model.kind_, {str(each): each for each in model.classes_.tolist()}
+
+    def read(name: str, how: Callable[[str], Any]) -> Any:
+        try:
+            return how(said.get(name, "").strip())
+        except (ValueError, KeyError):
+            raise WrongField(name) from None
+
+    def values(text: str) -> Any:
+        return np.array(re.findall(r"[^\s,;]+", text), dtype=np.float64).reshape(like.shape).tolist()
+
+    record, id_ = read("values", values), read("id", partial(identifier, is_text=like.text_ids))
+    if kind == RECTIFY:
+        return routes.Correction(id=id_, record=record, label=read("label", (classes | {"": None}).__getitem__))
+    label, subjects = read("label", classes.__getitem__), None
+    if like.text_subjects is not None:
+        subjects = [read("subject", partial(identifier, is_text=like.text_subjects))]
+    return routes.Addition(records=[record], labels=[label], ids=[id_], subjects=subjects)
 
 
 def identifier(text: str, is_text: bool) -> int | str:
     """Read an id or the name of a person as the model has them: as a text, or as an integer."""
-    if not text:
-        raise ValueError("nothing was written")
+    if not 0 < len(text) <= 500:
+        raise ValueError("an id has 1 to 500 letters")
     return text if is_text else int(text)
 
 
@@ -524,8 +489,7 @@ def model(call: Call, actor: Watcher) -> Response:
     last = range(max(1, status.requests - SHOWN + 1), status.requests + 1)
     return show(
         call, "model", snapshot=snapshot, model=status,
-        kinds_chart=shares([(group, getattr(status, name)) for name, group in GROUPS.items()]),
-        recorded=versions.listed(call.app.state.service.requests.database),
+        shares=shares, recorded=versions.listed(call.app.state.service.requests.database),
         versions=figures.versions(snapshot.receipts(last)), heads=snapshot.model.heads_.certificate_,
     )  # fmt: skip
 
@@ -536,23 +500,20 @@ def verifying(call: Call, actor: Watcher) -> Response:
     return to_verify(call)
 
 
-def to_verify(call: Call, *, status: int = 200, **shown: Any) -> Response:
+def to_verify(call: Call, said: dict[str, str] | None = None, code: str = "", **checks: str) -> Response:
     """Show the form of a check, and what came of it."""
     folder = call.app.state.service.settings.workspace / LOG
     checkpoint = read_checkpoint(folder).decode(errors="replace") if folder.exists() else ""
-    said = {"keys": "", "kept": "", "wrong": "", "checks": [], **shown}
-    return show(call, "verify", status, checkpoint=checkpoint, **said)
+    return show_form(call, "verify", said, code, checkpoint=checkpoint, checks=checks)
 
 
 @router.post("/verify")
 def verified(call: Call, actor: Watcher, said: Form) -> Response:
     """Check the log and the signatures, and show what held."""
     service = call.app.state.service
-    given: dict[str, Any] = {name: said.get(name, "") for name in ("keys", "kept")}
     try:
-        keys = keys_in(given["keys"])
-    except MaxRRError as error:
-        return to_verify(call, status=422, wrong=str(error), **given)
-    settings, database = service.settings, service.requests.database
-    checks = verify(settings.workspace, keys, given["kept"], database, service.current.snapshot.model)
-    return to_verify(call, checks=checks, **given)
+        keys = keys_in(said.get("keys", ""))
+    except EvidenceError as error:
+        return to_verify(call, said, error.code)
+    model, database = service.current.snapshot.model, service.requests.database
+    return to_verify(call, said, **verify(service.settings.workspace, keys, said.get("kept", ""), database, model))
