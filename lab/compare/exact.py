@@ -45,6 +45,8 @@ class Bench:
     classes: int
     features: Callable[[Dataset], NDArray[Any]]
     ours: Callable[[str, int], MaxRR]  # by the name of the row and a seed
+    ridge: float = 1.0  # its strength, one of `Ridge.GRID`
+    certified: tuple[float, float] = (1e-3, 1.0)  # decay and noise, one of `Certified.GRID`
 
 
 class Method(Protocol):
@@ -129,12 +131,12 @@ class Sisa:
 class Ridge:
     """A ridge head on frozen features, solved anew from sums without the records."""
 
-    STRENGTH = 1.0  # a constant: one that follows from the records would remember them
+    GRID = (1e-4, 1e-2, 1.0, 1e2)  # constants: one that follows from the records would remember them
 
     def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
         self.bench, self.records = bench, records
         X = self.features(records)
-        self.inverse = torch.linalg.inv(X.T @ X + self.STRENGTH * torch.eye(X.shape[1]).to(X))
+        self.inverse = torch.linalg.inv(X.T @ X + bench.ridge * torch.eye(X.shape[1]).to(X))
         self.products = X.T @ one_hot(records.labels, bench.classes).to(X)
         self.weights = self.inverse @ self.products
 
@@ -159,11 +161,13 @@ class Ridge:
 class Certified:
     """Logistic heads, one for each class, on frozen features of length 1, with noise in their objective."""
 
-    DECAY, NOISE, EPSILON, DELTA = 1e-3, 1.0, 1.0, 1e-4  # of each head
+    EPSILON, DELTA = 1.0, 1e-4  # of each head
+    GRID = ((1e-3, 1.0), (1e-2, 1.0), (1e-4, 1.0), (1e-3, 0.1), (1e-2, 0.1), (1e-2, 10.0))  # decay a record, and noise
     LIPSCHITZ = 0.25  # of the second derivative of the logistic loss
 
     def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
         self.bench, self.records, self.seed, self.fits = bench, records, seed, 0
+        self.decay, self.scale = bench.certified
         self.X = self.features(records)
         self.signs = one_hot(records.labels, bench.classes).to(self.X)
         self.fit()
@@ -175,7 +179,7 @@ class Certified:
     def fit(self) -> None:
         """Solve by Newton's method, with fresh noise."""
         random, size = np.random.default_rng([self.seed, self.fits]), (self.X.shape[1], self.bench.classes)
-        self.noise = torch.from_numpy(random.normal(scale=self.NOISE, size=size)).to(self.X)
+        self.noise = torch.from_numpy(random.normal(scale=self.scale, size=size)).to(self.X)
         self.left, self.fits = torch.zeros(self.bench.classes), self.fits + 1
         self.weights = torch.zeros_like(self.noise)
         for _ in range(50):
@@ -187,7 +191,7 @@ class Certified:
 
     def gradient(self, weights: Tensor) -> Tensor:
         """Of all heads' objectives on the records that are there: (features, classes)."""
-        return self.slope(self.X, self.signs, weights) + len(self.X) * self.DECAY * weights + self.noise
+        return self.slope(self.X, self.signs, weights) + len(self.X) * self.decay * weights + self.noise
 
     def slope(self, X: Tensor, signs: Tensor, weights: Tensor) -> Tensor:
         """The gradient of the logistic losses alone."""
@@ -197,17 +201,17 @@ class Certified:
         """Of one head's objective on the records that are there."""
         said = torch.sigmoid(self.X @ self.weights[:, head])
         curved = self.X.T @ (self.X * (said * (1.0 - said))[:, None])
-        return curved + len(self.X) * self.DECAY * torch.eye(self.X.shape[1]).to(self.X)
+        return curved + len(self.X) * self.decay * torch.eye(self.X.shape[1]).to(self.X)
 
     @property
     def most(self) -> float:
         """How large a gradient the noise hides, at (ε, δ)."""
-        return self.NOISE * self.EPSILON / math.sqrt(2.0 * math.log(1.5 / self.DELTA))
+        return self.scale * self.EPSILON / math.sqrt(2.0 * math.log(1.5 / self.DELTA))
 
     def forget(self, ids: Iterable[Any]) -> None:
         rows = np.isin(self.records.ids, list(ids))
         gone, stay = (torch.from_numpy(np.flatnonzero(each)).to(self.X.device) for each in (rows, ~rows))
-        change = self.slope(self.X[gone], self.signs[gone], self.weights) + len(gone) * self.DECAY * self.weights
+        change = self.slope(self.X[gone], self.signs[gone], self.weights) + len(gone) * self.decay * self.weights
         self.records = self.records.select(self.records.ids[~rows])
         self.X, self.signs = self.X[stay], self.signs[stay]
         if not len(gone):

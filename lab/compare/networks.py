@@ -8,6 +8,8 @@ technique as after retraining.
 
 import copy
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,13 +29,14 @@ from maxrr.audit.attacks import logit, margins
 from maxrr.data import Dataset
 from maxrr.nets import embed, split, train_many
 from maxrr.nets.networks import last_linear
-from maxrr.svm import fit_platt
+from maxrr.svm import ConvergenceError, fit_platt
 from maxrr.unlearning.blueprint import quietly
 from maxrr.unlearning.transitions import as_layer
 
 ALONE, HEADS = "alone", "below exact heads"
 USES = (ALONE, HEADS)
 NOTHING, RETRAINING = "nothing done", "retraining"
+UNITS = (1.0, 32.0, 1_024.0)  # of features; C follows, so that it is the same problem
 RELEARNED = 5_000  # retained records on which heads are relearned, to attack features
 
 
@@ -158,11 +161,27 @@ class Questions:
         return margins(heads.decision_function(features[mine]), records.labels[mine], heads.classes_)
 
 
-def fit(features: NDArray[Any], labels: NDArray[np.int64], device: torch.device) -> LinearSVM:
-    """Exact heads on features."""
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Exact heads, under the names of `LinearSVM`."""
+
+    classes_: NDArray[np.int64]
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+
+    def decision_function(self, features: NDArray[Any]) -> NDArray[np.float64]:
+        """Scores, (records × heads)."""
+        return np.asarray(features.astype(float) @ self.coef_.T + self.intercept_)
+
+
+def fit(features: NDArray[Any], labels: NDArray[np.int64], device: torch.device) -> Any:
+    """Exact heads on features. Where a technique leaves too little of these to solve them, the same in other units."""
     X = torch.from_numpy(features).to(device) if device.type == "cuda" else features
-    with quietly():
-        return LinearSVM().fit(X, labels)
+    for units in UNITS:
+        with quietly(), suppress(ConvergenceError):
+            heads = LinearSVM(C=units**-2.0).fit(X * units, labels)
+            return Heads(heads.classes_, heads.coef_ * units, heads.intercept_)
+    raise ValueError("the heads cannot be solved: the features are all but the same for all records")
 
 
 def stored(study: Study, name: str, make: Any) -> Answers:

@@ -108,7 +108,7 @@ class Profile:
     name: str
     a: Networks
     b: Networks | None
-    c: Exact
+    c: Exact | None
     d: Exact
 
     def setting(self, part: str, seed: int) -> dict[str, Any]:
@@ -133,7 +133,7 @@ PROFILES = {
             Networks("fashion-mnist", 600, "LeNet-5", Recipe(epochs=12, lr=3e-3), 24, 24,
                      {"random 50": 50, "one class": 0}, validation=300, sample=300, tuned=3, tries=2),
             None,
-            Exact("digits", None, seeds=2),
+            None,
             Exact("fashion-mnist", 1_500, requests=50, timed=5, shadows=32),
         ),
         Profile(

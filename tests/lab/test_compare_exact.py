@@ -1,5 +1,6 @@
 """Methods that promise something keep it: beside a fresh fit on what is left, or a bound that holds."""
 
+from dataclasses import replace
 from functools import cache
 from operator import is_
 
@@ -56,7 +57,7 @@ def test_the_ridge_head_is_the_one_solved_without_the_records():
     one.forget(GONE)
     X = np.hstack([DATA.without(GONE).inputs.astype(float), np.ones((len(DATA) - len(GONE), 1))])
     Y = np.where(DATA.without(GONE).labels[:, None] == np.arange(3), 1.0, -1.0)
-    solved = np.linalg.solve(X.T @ X + one.STRENGTH * np.eye(5), X.T @ Y)
+    solved = np.linalg.solve(X.T @ X + np.eye(5), X.T @ Y)
     assert np.abs(one.weights.numpy() - solved).max() < 1e-9
 
 
@@ -74,26 +75,22 @@ def test_sisa_trains_the_touched_shards_alone_from_the_touched_slice_on():
     assert one.kept == one.PARTS * one.SLICES * weights
 
 
-def test_what_certified_removal_leaves_is_within_its_bound_and_near_a_new_fit(monkeypatch):
-    monkeypatch.setattr(Certified, "DECAY", 0.1)  # so that the bound of one record is within the noise
-    one, noise, start = certified(), certified().noise, certified().weights.clone()
+def test_what_certified_removal_leaves_is_within_its_bound_and_near_a_new_fit():
+    steady = replace(bench(), certified=(0.1, 1.0))  # so that the bound of one record is within the noise
+    one = Certified(steady, DATA, 0)
+    noise, start = one.noise.clone(), one.weights.clone()
     one.forget([])
     assert torch.equal(one.weights, start)
     for id_ in GONE[:2]:
         one.forget([id_])
         assert (one.gradient(one.weights).norm(dim=0) <= one.left + 1e-8).all()
-    again = Certified(bench(), DATA.without(GONE[:2]), 0)
+    again = Certified(steady, DATA.without(GONE[:2]), 0)
     assert (one.fits, torch.equal(again.noise, noise)) == (1, True)
     assert (one.weights - again.weights).norm() < 0.2 * (start - again.weights).norm()
 
 
-def certified():
-    return Certified(bench(), DATA, 0)
-
-
-def test_certified_removal_fits_anew_once_the_noise_hides_no_more(monkeypatch):
-    monkeypatch.setattr(Certified, "NOISE", 1e-3)
-    one = certified()
+def test_certified_removal_fits_anew_once_the_noise_hides_no_more():
+    one = Certified(replace(bench(), certified=(1e-3, 1e-3)), DATA, 0)
     for id_ in DATA.ids[:10].tolist():
         one.forget([id_])
         assert float(one.left.max()) <= one.most
