@@ -12,6 +12,7 @@ from typing import Any
 
 from lab.compare.exact import CORE, FROZEN
 from lab.comparison import difference, holm
+from maxrr.audit.findings import FOUND
 
 ROOT = Path(__file__).parents[1]
 PAGE, FIGURE = ROOT / "docs" / "compare.md", ROOT / "docs" / "img" / "compare.png"
@@ -19,6 +20,7 @@ PROFILE, END = "quick", "<!-- end -->"
 SET = "random 50"
 USES = ("alone", "below exact heads")
 CONTROLS = ("retraining", "nothing done")
+LEVEL = 0.05
 Piece = dict[str, Any]
 
 
@@ -59,92 +61,114 @@ def losses(use: str, forget_set: str) -> dict[str, tuple[float, float]]:
 
 
 def worse() -> str:
-    """Who is cheaper, and who more accurate, than we are in the stream."""
+    """Who is cheaper, and who more accurate, than we are: in the stream, and where core records leave."""
     found = streams()
     core, frozen = one(found, method=CORE), one(found, method=FROZEN)
-    faster = [piece for piece in found if piece["seconds"] < frozen["seconds"]]
-    better = [piece for piece in found if piece["accuracy"]["after"] > core["accuracy"]["after"]]
-    lines = [f"- {named(piece)} answers a request in {seconds(piece['seconds'])}, MaxRR on the same features in "
+    others = [piece for piece in found if piece["method"] not in (CORE, FROZEN)]
+    faster = [piece for piece in others if piece["seconds"] < frozen["seconds"]]
+    better = [piece for piece in others if piece["accuracy"]["after"] > max(accuracy_of(core), accuracy_of(frozen))]
+    lines = [f"- {named(piece)} takes {seconds(piece['seconds'])} for a request, MaxRR on the same features "
              f"{seconds(frozen['seconds'])}." for piece in faster]  # fmt: skip
-    lines += [f"- {named(piece)} ends at {share(piece['accuracy']['after'])}, MaxRR with a small core at "
-              f"{share(core['accuracy']['after'])}." for piece in better]  # fmt: skip
+    lines += [f"- {named(piece)} ends at {share(accuracy_of(piece))}, MaxRR at {share(accuracy_of(frozen))}."
+              for piece in better]  # fmt: skip
+    below = [piece for piece in techniques() if (piece["use"], piece["forget set"]) == (USES[1], SET)]
+    again = one(below, method="retraining")["request"]["seconds"]
+    able = [piece for piece in below if piece["method"] not in CONTROLS]
+    quick = min(able, key=lambda piece: float(piece["request"]["seconds"]))
+    least = min(again, quick["request"]["seconds"])
+    if least < again:
+        lines.append(f"- Core records leave exactly in {seconds(again)} of training, with {quick['method']} in "
+                     f"{seconds(least)}.")  # fmt: skip
+    kept = min(others, key=lambda piece: (piece["kept"] == 0, piece["kept"]))
+    lines.append(f"- {named(kept)} keeps {size(kept['kept'])} beside the model, MaxRR {size(core['kept'])}.")
     return "\n".join([*lines, ""])
 
 
+def accuracy_of(piece: Piece) -> float:
+    """The accuracy at the end of a stream."""
+    return float(piece["accuracy"]["after"])
+
+
 def named(piece: Piece) -> str:
-    """The method at the beginning of a sentence."""
-    return str(piece["method"][0].upper() + piece["method"][1:])
+    """The method at the beginning of a sentence, with its article where it takes one."""
+    name = str(piece["method"])
+    return f"A {name}" if name == "ridge head" else name[0].upper() + name[1:]
 
 
 def distances() -> str:
     """A row for each technique, alone and below our heads."""
-    lines = ["| | KLoM, forgotten | KLoM, test | TPR at 1 % FPR | features, AUC | audit finds | 'unlearned' by MIA "
-             "| test accuracy lost | seconds |", "|---|" + "---:|" * 8]  # fmt: skip
-    for use in USES:
-        mine = [piece for piece in techniques() if piece["use"] == use and piece["forget set"] == SET]
-        lost = losses(use, SET)
-        lines.append(f"| **{use}** |" + " |" * 8)
-        for piece in mine:
-            name = piece["method"]
-            kept, audit = piece["klom"], piece["audit"]
-            found = audit.get("residual influence found", 0)
-            less = f"{100 * lost[name][0]:+.1f}{'*' if lost[name][1] < 0.05 else ''}" if name in lost else "–"
-            lines.append(
-                f"| {name} | {kept['forgotten']['95th']:.1f} | {kept['test']['95th']:.1f} | "
-                f"{share(piece['u-lira']['tpr at 1 % fpr'])} | {piece['features']['auc']:.2f} | "
-                f"{found} of {sum(audit.values())} | {share(fmean(piece['claimed unlearned']))} | {less} | "
-                f"{piece['request']['seconds']:.2g} |"
-            )
-    return "\n".join([*lines, ""])
+    rows = [["", "KLoM alone", "below", "audit finds, alone", "features, below", "'unlearned' by MIA", "accuracy lost",
+             "seconds"]]  # fmt: skip
+    found = [piece for piece in techniques() if piece["forget set"] == SET]
+    alone, below = ({piece["method"]: piece for piece in found if piece["use"] == use} for use in USES)
+    lost = losses(USES[0], SET)
+    for name, piece in alone.items():
+        other = below[name]
+        mark = "\\*" if name in lost and lost[name][1] < LEVEL else ""
+        rows.append([
+            name, klom_of(piece), klom_of(other), f"{piece['audit'].get(FOUND, 0)}/{piece['models']}",
+            f"{other['features']['auc']:.2f}", f"{fmean(piece['claimed unlearned']):.0%}",
+            f"{100 * lost[name][0]:+.1f}{mark}" if name in lost else "–", f"{piece['request']['seconds']:.2g}",
+        ])  # fmt: skip
+    return table(rows)
+
+
+def table(rows: list[list[str]]) -> str:
+    """A table in Markdown, numbers to the right."""
+    lines = [f"|{'|'.join(row)}|\n" for row in rows]
+    return lines[0] + f"|---|{'---:|' * (len(rows[0]) - 1)}\n" + "".join(lines[1:])
+
+
+def klom_of(piece: Piece) -> str:
+    """The distance of the forgotten records."""
+    return f"{piece['klom']['forgotten']['95th']:.1f}"
 
 
 def promised() -> str:
-    """A row for each method that promises something."""
-    audits = {piece["method"]: piece for piece in pieces("d") if piece["name"].startswith("audit")}
-    lines = ["| | accuracy before → after | seconds per request | kept | furthest from a new fit | audit at the end |",
-             "|---|---:|---:|---:|---:|---|"]  # fmt: skip
-    for piece in streams():
-        said, accuracy = audits.get(piece["method"]), piece["accuracy"]
-        away = piece["from a new fit"]
-        lines.append(
-            f"| {piece['method']} | {share(accuracy['before'])} → {share(accuracy['after'])} | "
-            f"{seconds(piece['seconds'])} | {size(piece['kept'])} | {'0' if away == 0.0 else f'{away:.0e}'} | "
-            f"{said['words'] if said else 'nothing is drawn: see the column before'} |"
-        )
-    return "\n".join([*lines, ""])
+    """A row for each method that promises something, and what audits of the ends came to."""
+    rows = [["", "accuracy after", "seconds", "kept", "furthest from a new fit"]]
+    rows += [
+        [piece["method"], share(accuracy_of(piece)), f"{piece['seconds']:.2g}", size(piece["kept"]),
+         "0" if piece["from a new fit"] == 0.0 else f"{piece['from a new fit']:.0e}"] for piece in streams()
+    ]  # fmt: skip
+    audits = [piece for piece in pieces("d") if piece["name"].startswith("audit")]
+    strong = max(piece["power"] for piece in audits)
+    found = [f"{piece['method']} at p = {piece['p']:.2f}, by chance" for piece in audits if piece["words"] == FOUND]
+    return (
+        f"{table(rows)}\nAudits of the ends, by {audits[0]['retrained']} retrained models, find at most {strong:.0%} "
+        f"of models that kept all records, so they say little. Found: {'; '.join(found) or 'nothing'}.\n"
+    )
 
 
 def tried() -> str:
-    """What was tried of each technique, with the distance that decided."""
+    """What was tried of each technique, and where the default was kept."""
     found = [piece for piece in pieces("a") if "tried" in piece]
-    lines = ["| | alone | below exact heads |", "|---|---|---|"]
-    for name in dict.fromkeys(piece["method"] for piece in found):
-        cells = []
-        for use in USES:
-            piece = one(found, method=name, use=use)
-            cells.append("; ".join(attempt(each, piece["chosen"]) for each in piece["tried"]))
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+    other = {setting_of(piece["tried"][1]["settings"]) for piece in found}
+    kept = [f"{piece['method']} {piece['use']}" for piece in found if not piece["chosen"]]
+    return (
+        f"Each technique got {len(found[0]['tried'])} settings here: its default and another rate "
+        f"({', '.join(sorted(other))}). The default was kept of {', '.join(kept) or 'none'}.\n"
+    )
 
 
-def attempt(each: Piece, chosen: Piece) -> str:
-    """One setting with its distance, bold if chosen."""
-    named = ", ".join(f"{name} {value:g}" for name, value in each["settings"].items()) or "as published"
-    text = f"{named}: {'diverged' if each['distance'] is None else format(each['distance'], '.2f')}"
-    return f"**{text}**" if each["settings"] == chosen else text
+def setting_of(settings: Piece) -> str:
+    """Settings in words."""
+    return ", ".join(f"{name} {value:g}" for name, value in settings.items())
 
 
 def made() -> str:
     """What was measured, when and where."""
-    found = [*pieces("a"), *pieces("c"), *pieces("d")]
+    shown = [piece for piece in pieces("a") if piece.get("forget set", SET) == SET]
+    found = [*shown, *pieces("d")]
     days = sorted({piece["made"]["date"] for piece in found})
     plan = pieces("a")[0]["setting"]["plan"]
     machines = sorted({f"{piece['made']['device']} of {piece['made']['machine']}" for piece in found})
     minutes = sum(piece["made"]["seconds"] for piece in found) / 60
+    when = " to ".join(dict.fromkeys((days[0], days[-1])))
     return (
-        f"`python -m lab compare --profile {PROFILE}`, seed 0, {' to '.join(dict.fromkeys((days[0], days[-1])))}, "
-        f"{', '.join(machines)} shared with other work, {minutes:.0f} minutes: {plan['models']} LeNet-5 of each kind "
-        f"on {plan['records']:,} images of Fashion-MNIST.\n"
+        f"`python -m lab compare --profile {PROFILE}`, {when}, {machines[0]} with other work, {minutes:.0f} minutes: "
+        f"{plan['models']} LeNet-5 of each kind, {plan['records']:,} images of Fashion-MNIST. Seconds are a "
+        "processor's.\n"
     )
 
 

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from lab.compare.exact import FROZEN
 from lab.figures.look import BLUE, INK, ORANGE, QUIET, SERIES, handle, sheet
 from lab.parts import Json
 
@@ -26,7 +27,7 @@ def draw(techniques: Sequence[Json], streams: Sequence[Json], forget_set: str) -
         mine = [piece for piece in techniques if piece["use"] == use and piece["forget set"] == forget_set]
         panel(axes, mine, styles)
         axes.set(title=title, xlabel="seconds per request")
-    below.sharey(alone)
+    below.sharey(alone), below.sharex(alone)
     alone.set(ylabel="distance to retraining (KLoM, 95th)")
     methods(promised, streams)
     handles = [handle(name, styles[name]) for name in names]
@@ -47,19 +48,19 @@ def panel(axes: Axes, pieces: Sequence[Json], styles: dict[str, dict[str, Any]])
             axes.axhline(distance, color=INK if floor else QUIET, dashes=(4, 2) if floor else (1, 1), linewidth=1.0)
             if floor:
                 axes.plot([piece["request"]["seconds"]], [distance], color=INK, marker="|", markersize=11)
-    log_seconds(axes)
+    axes.grid()
+    axes.set_xlim(left=0.0)
 
 
 def methods(axes: Axes, streams: Sequence[Json]) -> None:
     """Methods that promise something, at the end of the stream."""
-    for number, piece in enumerate(sorted(streams, key=lambda one: float(one["seconds"]))):
-        ours = piece["method"].startswith(OURS)
+    for piece in streams:
+        ours, above = piece["method"].startswith(OURS), piece["method"] == FROZEN
         point = (piece["seconds"], piece["accuracy"]["after"])
         axes.plot(*point, color=BLUE if ours else ORANGE, marker="o" if ours else "D", linestyle="none", markersize=7)
-        axes.annotate(piece["method"].replace(", ", ",\n"), point, xytext=(0, 8 if number % 2 else -8),
-                      textcoords="offset points", ha="center", va="bottom" if number % 2 else "top",
-                      fontsize=7.5)  # fmt: skip
-    axes.set(title="methods that promise something", xlabel="seconds per request", ylabel="accuracy after the stream")
+        axes.annotate(piece["method"].replace(", ", ",\n"), point, xytext=(0, 7 if above else -7), fontsize=7.5,
+                      textcoords="offset points", ha="center", va="bottom" if above else "top")  # fmt: skip
+    axes.set(title="methods with a promise", xlabel="seconds per request", ylabel="accuracy after the stream")
     axes.margins(x=0.25, y=0.25)
     log_seconds(axes)
 
