@@ -58,6 +58,17 @@ def test_an_id_that_is_taken_fails_and_says_so(house):
     assert asked.json()["code"] == "id-taken"
 
 
+@pytest.mark.parametrize("what", ["additions", "corrections"])
+def test_a_change_that_was_carried_out_is_the_same_request_when_it_is_sent_again(house, what):
+    body = ADDED if what == "additions" else correction(house, "free")
+    sent = {"json": body, "headers": {"Idempotency-Key": "k"}}
+    first = house.call("POST", f"/v1/{what}", **sent).json()["id"]
+    house.work()
+    house.service.current.refresh()
+    again = house.call("POST", f"/v1/{what}", **sent)
+    assert (again.status_code, again.json()["id"], receipts(house)) == (200, first, 1)
+
+
 def test_what_is_added_can_be_forgotten(house):
     house.call("POST", "/v1/additions", json=ADDED)
     house.work()

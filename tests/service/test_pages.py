@@ -490,11 +490,15 @@ def test_a_record_is_added_and_corrected_by_forms(house, visit):
     assert operator.post("/add", **new, key="k").headers["location"] == where
     house.work()
     house.service.current.refresh()
-    right = operator.post("/correct", id="5", label="kind 2", values=VALUES.replace("1", "7")).headers["location"]
+    fixed = {"id": "5", "label": "kind 2", "values": VALUES.replace("1", "7")}
+    right = operator.post("/correct", **fixed, key="c").headers["location"]
     house.work()
     for path, kind in ((where, "add"), (right, "rectify")):
         request = house.follow(path.rpartition("/")[2])
         assert (request["kind"], request["state"], request["outcome"]) == (kind, "done", "done")
+    house.service.current.refresh()
+    assert operator.post("/add", **new, key="k").headers["location"] == where  # sent again once it was carried out
+    assert operator.post("/correct", **fixed, key="c").headers["location"] == right
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from maxrr.errors import DataError, MaxRRError, NotHere
+from maxrr.errors import DataError, MaxRRError
 from maxrr.service.planning import look
 from maxrr.service.requests import Asked, Callback, Planned, Request
 
@@ -41,10 +41,11 @@ def taken(service: Any, asked: Asked, owner: str, key: str | None) -> tuple[Requ
     """Look at the model for a request, take it, and return it and whether it is new."""
     try:
         planned: Planned | None = look(service.current.snapshot.model, asked.kind, asked.body, service.settings.policy)
-    except DataError as error:
-        if not isinstance(error, NotHere):
+    except DataError:  # as where what is to be added is there, because the same call was carried out
+        before: Request | None = service.requests.before(asked, owner, key)
+        if before is None:
             raise
-        planned = None
+        return before, False
     except MaxRRError:  # no model can be looked at now: the worker plans
         planned = None
     found: tuple[Request, bool] = service.requests.submit(asked, owner, planned, key)

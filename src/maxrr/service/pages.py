@@ -34,7 +34,7 @@ from maxrr.service.current import Snapshot
 from maxrr.service.guard import Guard
 from maxrr.service.intake import taken
 from maxrr.service.jobs import AUDIT, KINDS
-from maxrr.service.planning import plan_of
+from maxrr.service.planning import look
 from maxrr.service.requests import Asked, Request, today
 from maxrr.service.sessions import IDLE, Sessions, form_token, new_cookie
 from maxrr.service.states import ADD, DONE, ERASE, FAILED, OPEN, RECTIFY, STATES, WAITING
@@ -371,25 +371,27 @@ def possible(call: Call, id_: str, step: str, actor: Actor) -> Request:
 # Forms of new requests
 
 
-class WrongField(ValueError):
-    """What was written into a field cannot be read: its name."""
+@dataclass
+class Wrong(Exception):
+    """What is wrong with a form: a code, and the field where that alone does not say it."""
+
+    code: str
+    field: str = ""
 
 
 def sent(
     call: Call, actor: Actor, said: dict[str, str], read: Callable[[], Asked], form: Callable[..., Response]
 ) -> Response:  # fmt: skip
     """Take what a form asks for, and show the request; or show the form again, with what was said and is wrong."""
-    code, field = DataError.code, ""
     try:
         request, _ = taken(call.app.state.service, read(), actor.name, said.get("key") or None)
         return RedirectResponse(f"/requests/{request.id}", 303)
     except ValidationError as error:
-        field = str(next(iter(error.errors()[0]["loc"]), ""))
-    except WrongField as error:
-        field = str(error)
+        return form(call, said, "wrong-value", str(next(iter(error.errors()[0]["loc"]), "")))
+    except Wrong as error:
+        return form(call, said, error.code, error.field)
     except DataError as error:
-        code = error.code
-    return form(call, said, code, field)
+        return form(call, said, error.code)
 
 
 @router.get("/ask")
@@ -442,8 +444,10 @@ def change(call: Call, actor: Operator, said: Form) -> Response:
 
     def read() -> Asked:
         asked: Asked = routes.change_of(service, kind, record_in(model, said, kind))
-        if kind == RECTIFY:
-            plan_of(model, kind, asked.body, REFUSE)  # here, an id that the model does not hold is an error
+        if kind == RECTIFY and service.requests.before(asked, actor.name, said.get("key")) is None:
+            planned = look(model, kind, asked.body, REFUSE)
+            if planned.plan is None:  # the model does not hold it
+                raise Wrong(planned.reason)
         return asked
 
     return sent(call, actor, said, read, to_change)
@@ -457,7 +461,7 @@ def record_in(model: MaxRR, said: dict[str, str], kind: str) -> routes.Addition 
         try:
             return how(said.get(name, "").strip())
         except (ValueError, KeyError):
-            raise WrongField(name) from None
+            raise Wrong("wrong-value", name) from None
 
     def values(text: str) -> Any:
         return np.array(re.findall(r"[^\s,;]+", text), dtype=np.float64).reshape(like.shape).tolist()

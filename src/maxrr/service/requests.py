@@ -205,7 +205,9 @@ class Requests:
                 request = self._insert(connection, asked, owner, planned or NOT_PLANNED, mark)
                 self.keys.flush()
         except IntegrityError:  # the key came before
-            return self._same(asked, owner, mark), False
+            if (before := self.before(asked, owner, idempotency)) is None:
+                raise
+            return before, False
         return request, True
 
     def _insert(
@@ -233,12 +235,22 @@ class Requests:
             tell(connection, [serial], state, "plan", planned.reason)
         return request
 
-    def _same(self, asked: Asked, owner: str, mark: str | None) -> Request:
-        """The request that came with this idempotency key before, if its body was the same."""
+    def before(self, asked: Asked, owner: str, idempotency: str | None) -> Request | None:
+        """Return the request that came with this idempotency key before, if its body was the same; None if none came.
+
+        Raises
+        ------
+        maxrr.errors.KeyReused
+            It came with another body.
+        """
+        if idempotency is None:
+            return None
         table = tables.requests.c
-        same = table.owner == owner, table.idempotency == mark
+        same = table.owner == owner, table.idempotency == self.keys.hmac_of(owner, idempotency)
         with self.database.read() as connection:
-            row = connection.execute(select(*SHOWN, table.fingerprint).where(*same)).one()
+            row = connection.execute(select(*SHOWN, table.fingerprint).where(*same)).one_or_none()
+        if row is None:
+            return None
         found = request_of(row)
         try:
             is_same = fingerprint(self.keys.find(found.serial), asked.said) == row.fingerprint
