@@ -11,8 +11,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect, sync_playwright
 
-from maxrr.service import Settings, app
-from maxrr.service.sessions import Sessions
+from maxrr.service import Settings, app, sessions
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER
 from tests.long.test_dossier_page import CHROMIUM, FLAGS
 from tests.service.conftest import KEY, House, fitted, opening  # noqa: F401 (a fixture)
@@ -204,7 +203,7 @@ def test_what_was_about_to_be_sent_after_the_session_is_said_not_to_be_taken(sig
     officer = sign_in()
     officer.go("/ask")
     officer.page.fill("#subject", "1")
-    Sessions(house.service.requests.database).end(officer.page.context.cookies()[0]["value"])
+    sessions.end(house.service.requests.database, officer.page.context.cookies()[0]["value"])
     officer.page.click("button.first")
     officer.page.wait_for_url("**/sign-in?**")
     assert officer.page.locator("[role=status]").count() == 1

@@ -29,14 +29,14 @@ from maxrr.plain_text import tame
 from maxrr.report import words
 from maxrr.report.charts import shares
 from maxrr.report.page import render
-from maxrr.service import figures, problems, routes, states, versions
+from maxrr.service import figures, problems, routes, sessions, states, versions
 from maxrr.service.current import Snapshot
 from maxrr.service.guard import Guard
 from maxrr.service.intake import taken
 from maxrr.service.jobs import AUDIT, KINDS
 from maxrr.service.planning import look
 from maxrr.service.requests import Asked, Request, today
-from maxrr.service.sessions import IDLE, Sessions, form_token, new_cookie
+from maxrr.service.sessions import IDLE, cookie_of, form_token, new_cookie, set_cookie
 from maxrr.service.states import ADD, DONE, ERASE, FAILED, OPEN, RECTIFY, STATES, WAITING
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
 from maxrr.service.verifying import keys_in, verify
@@ -98,9 +98,8 @@ class PageRoute(APIRoute):
             try:
                 answer: Response = await handler(call)
             except NoToken:
-                back = {"back": call.url.path if BACK.fullmatch(call.url.path) else "/"}
-                ended = {"ended": 1} if cookie_of(call) else {}
-                answer = RedirectResponse(f"/sign-in?{urlencode(back | ended)}", 303)
+                back = call.url.path if BACK.fullmatch(call.url.path) else "/"
+                answer = RedirectResponse(f"/sign-in?{urlencode({'back': back, 'ended': bool(cookie_of(call))})}", 303)
             except problems.ANSWERED as error:
                 said = json.loads(bytes((await problems.answer_with(call, error)).body))
                 code = "wrong-address" if "wrong" in said else said["code"]
@@ -114,32 +113,11 @@ class PageRoute(APIRoute):
 router = APIRouter(route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse)
 
 
-def cookie_name(call: Call) -> str:
-    """The name of the cookie: over TLS one that browsers take from this very host alone."""
-    return "__Host-maxrr" if call.url.scheme == "https" else "maxrr"
-
-
-def cookie_of(call: Call) -> str:
-    """The cookie of a call; empty where it has none."""
-    return call.cookies.get(cookie_name(call), "")
-
-
-def set_cookie(call: Call, answer: Response, cookie: str) -> None:
-    """Give the browser a cookie that no script and no other site gets, until the browser is closed."""
-    is_safe = call.url.scheme == "https"
-    answer.set_cookie(cookie_name(call), cookie, httponly=True, secure=is_safe, samesite="strict", path="/")
-
-
-def sessions(call: Call) -> Sessions:
-    """The sessions of the service that is called."""
-    return Sessions(call.app.state.service.requests.database)
-
-
 def signed_in(*roles: str) -> Callable[[Call], Awaitable[Actor]]:
     """Make what a page depends on: somebody who signed in, in one of these roles."""
 
     async def check(call: Call) -> Actor:
-        actor, until = await run_in_threadpool(sessions(call).find, cookie_of(call))
+        actor, until = await run_in_threadpool(sessions.find, call.app.state.service.requests.database, cookie_of(call))
         call.scope.update(actor=actor.name, reader=actor, until=until)
         call.app.state.guard.limits.take(f"{actor.role} {actor.name}")
         if actor.role not in roles:
@@ -226,16 +204,16 @@ async def sign_in(call: Call, said: Form) -> Response:
     if actor.role not in READ:
         return at_door(call, back, 403, NotAllowed.code)
     answer = RedirectResponse(back if BACK.fullmatch(back) else "/", 303)
-    set_cookie(call, answer, await run_in_threadpool(sessions(call).begin, token))
+    set_cookie(call, answer, await run_in_threadpool(sessions.begin, call.app.state.service.requests.database, token))
     return answer
 
 
 @router.post("/sign-out")
 def sign_out(call: Call, said: Form) -> Response:
     """End the session."""
-    sessions(call).end(cookie_of(call))
+    sessions.end(call.app.state.service.requests.database, cookie_of(call))
     answer = RedirectResponse("/sign-in", 303)
-    answer.delete_cookie(cookie_name(call), path="/", secure=call.url.scheme == "https")
+    set_cookie(call, answer, "")
     return answer
 
 
@@ -379,12 +357,10 @@ class Wrong(Exception):
     field: str = ""
 
 
-def sent(
-    call: Call, actor: Actor, said: dict[str, str], read: Callable[[], Asked], form: Callable[..., Response]
-) -> Response:  # fmt: skip
+def sent(call: Call, said: dict[str, str], read: Callable[[], Asked], form: Callable[..., Response]) -> Response:
     """Take what a form asks for, and show the request; or show the form again, with what was said and is wrong."""
     try:
-        request, _ = taken(call.app.state.service, read(), actor.name, said.get("key") or None)
+        request, _ = taken(call.app.state.service, read(), call.scope["reader"].name, said.get("key") or None)
         return RedirectResponse(f"/requests/{request.id}", 303)
     except ValidationError as error:
         return form(call, said, "wrong-value", str(next(iter(error.errors()[0]["loc"]), "")))
@@ -418,7 +394,7 @@ def ask(call: Call, actor: Asker, said: Form) -> Response:
             asked["identity"] = {"type": given.get("type", ""), "value": given["identity"]}
         return routes.asked_of(call.app.state.service, routes.Submission(**asked))
 
-    return sent(call, actor, said, read, to_ask)
+    return sent(call, said, read, to_ask)
 
 
 @router.get("/add")
@@ -450,7 +426,7 @@ def change(call: Call, actor: Operator, said: Form) -> Response:
                 raise Wrong(planned.reason)
         return asked
 
-    return sent(call, actor, said, read, to_change)
+    return sent(call, said, read, to_change)
 
 
 def record_in(model: MaxRR, said: dict[str, str], kind: str) -> routes.Addition | routes.Correction:
@@ -514,10 +490,8 @@ def to_verify(call: Call, said: dict[str, str] | None = None, code: str = "", **
 @router.post("/verify")
 def verified(call: Call, actor: Watcher, said: Form) -> Response:
     """Check the log and the signatures, and show what held."""
-    service = call.app.state.service
     try:
         keys = keys_in(said.get("keys", ""))
     except EvidenceError as error:
         return to_verify(call, said, error.code)
-    model, database = service.current.snapshot.model, service.requests.database
-    return to_verify(call, said, **verify(service.settings.workspace, keys, said.get("kept", ""), database, model))
+    return to_verify(call, said, **verify(call.app.state.service, keys, said.get("kept", "")))

@@ -3,6 +3,8 @@
 import secrets
 import time
 
+from fastapi import Request as Call
+from fastapi import Response
 from sqlalchemy import delete, insert, select, update
 
 from maxrr.errors import NoToken
@@ -15,61 +17,67 @@ NOTED = 60.0  # seconds by which it has to go on for that to be written
 LONGEST = 12 * 3600.0  # seconds, after which it has ended in any case
 
 
-class Sessions:
-    """The sessions of a service.
+def begin(database: Database, token: str) -> str:
+    """Begin a session for whoever has this token, which is known to be valid, and return its cookie."""
+    cookie, now, table = new_cookie(), time.time(), tables.sessions
+    row = {"hash": hash_of(cookie), "token": hash_of(token), "begun": now, "until": now + IDLE}
+    with database.write() as connection:
+        connection.execute(delete(table).where(table.c.until < now))
+        connection.execute(insert(table).values(row))
+    return cookie
 
-    Parameters
-    ----------
-    database : Database
-        Where their hashes are.
+
+def find(database: Database, cookie: str) -> tuple[Actor, float]:
+    """Return who is signed in and until when, and let the session go on.
+
+    Raises
+    ------
+    maxrr.errors.NoToken
+        There is no such session, it has ended, or its token was revoked.
     """
+    now, table, token = time.time(), tables.sessions, tables.tokens
+    mine = table.c.hash == hash_of(cookie)
+    query = (
+        select(token.c.name, token.c.role, table.c.begun, table.c.until)
+        .join(token, token.c.hash == table.c.token)
+        .where(mine, table.c.until > now, token.c.revoked.is_(None))
+    )
+    with database.read() as connection:
+        row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NoToken("sign in: you were not, or too long ago")
+    until = min(now + IDLE, row.begun + LONGEST)
+    if until - row.until > NOTED:
+        with database.write() as connection:
+            connection.execute(update(table).where(mine).values(until=until))
+    return Actor(row.name, row.role), until
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
 
-    def begin(self, token: str) -> str:
-        """Begin a session for whoever has this token, which is known to be valid, and return its cookie."""
-        cookie, now, table = new_cookie(), time.time(), tables.sessions
-        row = {"hash": hash_of(cookie), "token": hash_of(token), "begun": now, "until": now + IDLE}
-        with self.database.write() as connection:
-            connection.execute(delete(table).where(table.c.until < now))
-            connection.execute(insert(table).values(row))
-        return cookie
-
-    def find(self, cookie: str) -> tuple[Actor, float]:
-        """Return who is signed in and until when, and let the session go on.
-
-        Raises
-        ------
-        maxrr.errors.NoToken
-            There is no such session, it has ended, or its token was revoked.
-        """
-        now, table, token = time.time(), tables.sessions, tables.tokens
-        mine = table.c.hash == hash_of(cookie)
-        query = (
-            select(token.c.name, token.c.role, table.c.begun, table.c.until)
-            .join(token, token.c.hash == table.c.token)
-            .where(mine, table.c.until > now, token.c.revoked.is_(None))
-        )
-        with self.database.read() as connection:
-            row = connection.execute(query).one_or_none()
-        if row is None:
-            raise NoToken("sign in: you were not, or too long ago")
-        until = min(now + IDLE, row.begun + LONGEST)
-        if until - row.until > NOTED:
-            with self.database.write() as connection:
-                connection.execute(update(table).where(mine).values(until=until))
-        return Actor(row.name, row.role), until
-
-    def end(self, cookie: str) -> None:
-        """End a session: its cookie is worth nothing any more."""
-        with self.database.write() as connection:
-            connection.execute(delete(tables.sessions).where(tables.sessions.c.hash == hash_of(cookie)))
+def end(database: Database, cookie: str) -> None:
+    """End a session: its cookie is worth nothing any more."""
+    with database.write() as connection:
+        connection.execute(delete(tables.sessions).where(tables.sessions.c.hash == hash_of(cookie)))
 
 
 def new_cookie() -> str:
     """Return a cookie that nobody can guess."""
     return secrets.token_urlsafe(BYTES)
+
+
+def cookie_name(call: Call) -> str:
+    """The name of the cookie: over TLS one that browsers take from this very host alone."""
+    return "__Host-maxrr" if call.url.scheme == "https" else "maxrr"
+
+
+def cookie_of(call: Call) -> str:
+    """The cookie of a call; empty where it has none."""
+    return call.cookies.get(cookie_name(call), "")
+
+
+def set_cookie(call: Call, answer: Response, cookie: str) -> None:
+    """Give the browser a cookie that no script and no other site gets, until the browser is closed."""
+    is_safe = call.url.scheme == "https"
+    answer.set_cookie(cookie_name(call), cookie, httponly=True, secure=is_safe, samesite="strict", path="/")
 
 
 def form_token(cookie: str) -> str:

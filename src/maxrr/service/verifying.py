@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from sqlalchemy import select
 
@@ -11,8 +11,6 @@ from maxrr.evidence import Checkpoint, Log, PublicKey, compare_logs
 from maxrr.evidence.log import LOG, LogRelation
 from maxrr.plain_text import count
 from maxrr.service import tables
-from maxrr.service.database import Database
-from maxrr.unlearning import MaxRR
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.workspace import check_receipt_log
 
@@ -33,11 +31,12 @@ def keys_in(text: str) -> list[PublicKey]:
     return found
 
 
-def verify(folder: Path, keys: Sequence[PublicKey], kept: str, database: Database, model: MaxRR) -> dict[str, str]:
-    """Check the log of a workspace and what rests on it, from its files, and from the answers in the database.
+def verify(service: Any, keys: Sequence[PublicKey], kept: str) -> dict[str, str]:
+    """Check the log of the workspace and what rests on it, from its files, and from the answers in the database.
 
     Return of each claim, by its name, what is wrong with it; nothing where it holds. No reason names the folder.
     """
+    folder, model = service.settings.workspace, service.current.snapshot.model
 
     def log() -> str:
         if not (folder / LOG).exists():
@@ -48,7 +47,7 @@ def verify(folder: Path, keys: Sequence[PublicKey], kept: str, database: Databas
     def answers() -> str:
         table = tables.requests.c
         query = select(table.id, table.number, table.answer).where(table.number.is_not(None))
-        with database.read() as connection:
+        with service.requests.database.read() as connection:
             answered = [(row.id, row.number, HandedReceipt.from_bytes(row.answer)) for row in connection.execute(query)]
         entries = Log.open(folder / LOG, None, keys).entries()  # after the answers, each of which was logged before
         wrong = [
