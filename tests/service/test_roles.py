@@ -27,6 +27,7 @@ MAY = {
     ("GET", "/v1/model"): {OPERATOR, AUDITOR, PREDICTOR},
     ("GET", "/v1/model/versions"): WATCH,
     ("GET", "/v1/status"): WATCH,
+    ("GET", "/v1/callbacks"): WATCH,
     ("GET", "/metrics"): WATCH,
     ("GET", "/openapi.json"): ALL,
 }

@@ -25,7 +25,6 @@ from maxrr.cli.run import USAGE, Stop
 if TYPE_CHECKING:
     from maxrr.service import Settings
     from maxrr.service.worker import Worker
-    from maxrr.workspace import Workspace
 
 SERVER = "MAXRR_SERVER"  # the process that a worker was started beside
 DATABASE, RESOLVER, PROTOCOLS = "MAXRR_DATABASE", "MAXRR_RESOLVER", "MAXRR_PROTOCOLS"
@@ -98,13 +97,11 @@ def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Setti
 
     overview(workspace)  # says what is missing
 
-    def open_workspace(read_only: bool) -> Workspace:
-        return open_as_named(workspace, source, None, read_only)
-
     named, plugs = os.environ.get(RESOLVER), os.environ.get(PROTOCOLS)
     return Settings(
-        workspace.absolute(), open_workspace, os.environ.get(DATABASE, ""), policy,
-        resolver=None if named is None else find_maker(named), sides=lambda workspace: sides(workspace, source),
+        workspace.absolute(), lambda read_only: open_as_named(workspace, source, None, read_only),
+        os.environ.get(DATABASE, ""), policy, sides=lambda opened: sides(opened, source),
+        resolver=None if named is None else find_maker(named),
         protocols=None if plugs is None else Protocols.read(Path(plugs)),
     )  # fmt: skip
 
@@ -164,8 +161,7 @@ def beside(workspace: Path, policy: str, source: list[str] | None) -> Iterator[N
                 show.warning("the worker has ended, and is started again")
                 running[0] = subprocess.Popen(command, env=environment)
 
-    keeping = threading.Thread(target=keep, daemon=True)
-    keeping.start()
+    threading.Thread(target=keep, daemon=True).start()
     try:
         yield
     finally:

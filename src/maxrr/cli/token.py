@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -77,8 +77,5 @@ def tokens_of(workspace: Path) -> Iterator[Tokens]:
     from maxrr.workspace import overview
 
     overview(workspace)  # says what is missing
-    database = Database(os.environ.get(DATABASE) or url_of(workspace.absolute()))
-    try:
+    with closing(Database(os.environ.get(DATABASE) or url_of(workspace.absolute()))) as database:
         yield Tokens(database)
-    finally:
-        database.close()

@@ -7,22 +7,20 @@ where nothing is here, and never for others: such a task waits in Fides for some
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Header
 from fastapi import Request as Call
 
 from maxrr.errors import DataError
 from maxrr.service import protocols
 from maxrr.service.callbacks import Message, Step, Teller
-from maxrr.service.guard import Guarded, needs
+from maxrr.service.guard import Guarded
 from maxrr.service.intake import take
 from maxrr.service.requests import Callback, Requests, today
-from maxrr.service.routes import Identity
+from maxrr.service.routes import Asker, Identity
 from maxrr.service.sealing import unseal
 from maxrr.service.states import DONE
-from maxrr.service.tokens import OPERATOR, REQUESTER, Actor
 
 REPLY_TO = "/api/v1/request-task/callback"
-Asker = Annotated[Actor, Depends(needs(REQUESTER, OPERATOR))]
 Token = Annotated[str, Header(min_length=1, max_length=4000, pattern="^[!-~]+$")]
 
 
@@ -44,8 +42,7 @@ def router(said: protocols.Fides) -> APIRouter:
         if reply_to != REPLY_TO:
             raise DataError(f"reply-to is not {REPLY_TO}, which is where Fides takes callbacks")
         request = take(
-            call.app.state.service, [(person.type, person.value)], actor.name,
-            f"fides:{reply_to_token}",
+            call.app.state.service, [(person.type, person.value)], actor.name, f"fides:{reply_to_token}",
             [Callback("fides", said.host + REPLY_TO, reply_to_token)], asked_on=today(),
         )  # fmt: skip
         return {"id": request.id, "state": request.state}

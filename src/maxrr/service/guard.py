@@ -10,6 +10,7 @@ from typing import Any, cast
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -81,11 +82,10 @@ class Guard:
             raise NoToken("this needs a token: Authorization: Bearer …")
         found = self.tokens.remembered(token)
         if found is None:
-            address = request.client.host if request.client else ""
             try:
                 found = await run_in_threadpool(self.tokens.find, token)
             except NoToken:
-                self.wrong.take(address)
+                self.wrong.take(request.client.host if request.client else "")
                 raise
         self.limits.take(f"{found.role} {found.name}")
         return found
@@ -154,11 +154,9 @@ class Watch:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                there = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *((name.encode(), said.encode()) for name, said in SAFE.items() if name.encode() not in there),
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, said in SAFE.items():
+                    headers.setdefault(name, said)
             await send(message)
 
         try:

@@ -2,15 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import and_, func, insert, or_, select, update
 
-from maxrr.data import Dataset
 from maxrr.errors import DatabaseAway, MaxRRError, RecordsMissing
+from maxrr.progress import Progress
 from maxrr.service import tables
 from maxrr.service.database import Database
 from maxrr.service.problems import note
@@ -22,7 +21,7 @@ from maxrr.workspace import Workspace
 
 AUDIT, REPLAY = KINDS = "audit", "replay"
 QUEUED, RUNNING = "queued", "running"
-PAUSE = 1.0  # seconds between two notes of progress
+PAUSE = 2.0  # seconds between two notes of how far a job is, which keep it for its worker
 TAKEN = 40.0  # seconds for which a job belongs to a worker that is not heard of
 
 
@@ -67,13 +66,12 @@ class Jobs:
     def __init__(self, settings: Settings, database: Database) -> None:
         self.settings = settings
         self.database = database
-        self.noted = float("-inf")
 
-    def ask(self, request: Request, kind: str, actor: str) -> None:
-        """Queue a job, if the same is not queued or running already."""
+    def ask(self, request: int, kind: str, actor: str) -> None:
+        """Queue a job about the request with this serial number, if the same is not queued or running already."""
         table = tables.jobs.c
-        same = table.request == request.serial, table.kind == kind, table.state.in_([QUEUED, RUNNING])
-        row = {"request": request.serial, "kind": kind, "state": QUEUED, "progress": "", "result": "", "actor": actor}
+        same = table.request == request, table.kind == kind, table.state.in_([QUEUED, RUNNING])
+        row = {"request": request, "kind": kind, "state": QUEUED, "progress": "", "result": "", "actor": actor}
         with self.database.write() as connection:
             if not connection.scalar(select(func.count()).where(*same)):
                 connection.execute(insert(tables.jobs).values(**row, time=now()))
@@ -90,7 +88,7 @@ class Jobs:
         if taken is None:
             return False
         serial, kind, number = taken
-        ended = threading.Event()
+        ended, said = threading.Event(), {"progress": ""}
 
         def write(**values: Any) -> None:
             """Note how far the job is, unless another worker has it by now."""
@@ -100,14 +98,17 @@ class Jobs:
                 connection.execute(mine.values(time=now(), until=time.time() + TAKEN, **values))
 
         def keep() -> None:
-            while not ended.wait(TAKEN / 4):
+            while not ended.wait(PAUSE):
                 with suppress(DatabaseAway):
-                    write()
+                    write(**said)
+
+        def progress(what: str, done: int, total: int, **_: float) -> None:
+            said["progress"] = f"{what}: {done:,} of {total:,}"
 
         threading.Thread(target=keep, daemon=True).start()
         try:
             with self.settings.open(True) as workspace:
-                found = {"state": DONE, "result": self.do(workspace, kind, workspace.receipt(number).receipt, write)}
+                found = {"state": DONE, "result": self.do(workspace, kind, workspace.receipt(number).receipt, progress)}
         except DatabaseAway:
             raise  # some worker does it again
         except Exception as error:  # a job that fails stops no other
@@ -115,7 +116,7 @@ class Jobs:
             found = {"state": FAILED, "result": error.code if isinstance(error, MaxRRError) else "fault"}
         finally:
             ended.set()
-        write(**found)
+        write(**said, **found)
         return True
 
     def take(self, worker: str) -> tuple[int, str, int] | None:
@@ -133,7 +134,7 @@ class Jobs:
                     return row.serial, row.kind, row.number
         return None
 
-    def do(self, workspace: Workspace, kind: str, receipt: Receipt, write: Callable[..., None]) -> str:
+    def do(self, workspace: Workspace, kind: str, receipt: Receipt, progress: Progress) -> str:
         """Audit or replay a receipt, and return what was found."""
         from maxrr.audit import audit
         from maxrr.unlearning import replay
@@ -142,20 +143,10 @@ class Jobs:
             raise RecordsMissing("the service does not know where the raw records are")
         training, test = self.settings.sides(workspace)
         if kind == REPLAY:
-            return str(replay(receipt, workspace.model, training.without(forgotten_in(workspace, training))).outcome)
-
-        def progress(what: str, done: int, total: int, **_: float) -> None:
-            if time.monotonic() - self.noted > PAUSE:
-                self.noted = time.monotonic()
-                write(progress=f"{what}: {done:,} of {total:,}")
+            forgotten = training.ids[workspace.model.has_forgotten(training.ids)].tolist()
+            return str(replay(receipt, workspace.model, training.without(forgotten)).outcome)
 
         named = workspace.model.on_receipt(receipt, training.ids.tolist())
         gone = training.select(training.ids[named.forgotten])
         report = audit(workspace.model, receipt, gone, test, shadows=self.settings.shadows, progress=progress)
         return report.finding.words
-
-
-def forgotten_in(workspace: Workspace, records: Dataset) -> list[int | str]:
-    """Return the ids of the records that were forgotten by now."""
-    found: list[int | str] = records.ids[workspace.model.has_forgotten(records.ids)].tolist()
-    return found

@@ -6,7 +6,6 @@ still has what it learned; the extension of each answer says what was done.
 
 import base64
 import json
-import re
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,16 +20,16 @@ from fastapi import APIRouter, Depends, Response
 from fastapi import Request as Call
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
-from sqlalchemy import select
 
-from maxrr.errors import DataError, UnknownRequest
-from maxrr.service import problems, protocols, tables
+from maxrr.errors import DataError
+from maxrr.service import problems, protocols
 from maxrr.service.callbacks import Message, Step
-from maxrr.service.guard import Guarded, needs
+from maxrr.service.guard import Guarded
 from maxrr.service.intake import take
 from maxrr.service.requests import Callback, Request
+from maxrr.service.routes import Asker, note_fetched
 from maxrr.service.states import CANCELLED, DONE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
-from maxrr.service.tokens import OPERATOR, REQUESTER, Actor
+from maxrr.service.tokens import Actor
 from maxrr.unlearning.actions import Guarantee
 
 VERSION = "2.0"
@@ -39,9 +38,7 @@ STATUS = {
     RECEIVED: PENDING, PLANNED: PENDING, WAITING: PENDING, EXECUTING: IN_PROGRESS, DONE: COMPLETED,
     FAILED: IN_PROGRESS, REFUSED: CALLED_OFF, CANCELLED: CALLED_OFF,
 }  # fmt: skip
-GUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-
-Controller = Annotated[Actor, Depends(needs(REQUESTER, OPERATOR))]
+GUID = r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 
 
 async def body_of(call: Call) -> bytes:
@@ -66,7 +63,7 @@ class Submission(BaseModel):
     """A request of a controller."""
 
     regulation: Literal["gdpr", "ccpa"]
-    subject_request_id: str = Field(pattern=f"^{GUID.pattern}$")
+    subject_request_id: str = Field(pattern=GUID)
     subject_request_type: Literal["erasure"]
     subject_identities: list[Identity] = Field(min_length=1, max_length=20)
     submitted_time: AwareDatetime
@@ -143,8 +140,7 @@ class OpenDSR:
         done = {name: getattr(request, name) if is_over else None for name in ("outcome", "guarantee", "code")}
         is_rest = state == DONE and request.guarantee == Guarantee.approximate
         return {
-            "controller_id": request.owner, "expected_completion_time": expected(request),
-            "subject_request_id": request.reference, "api_version": VERSION,
+            **about(request), "expected_completion_time": expected(request),
             "request_status": IN_PROGRESS if is_rest else STATUS[state],
             "extensions": {self.signer.domain: {"state": state, **done}},
         }  # fmt: skip
@@ -173,7 +169,7 @@ class OpenDSR:
 
         @made.post("/requests", status_code=201)
         def submit(
-            call: Call, actor: Controller, said: Submission, body: Annotated[bytes, Depends(body_of)]
+            call: Call, actor: Asker, said: Submission, body: Annotated[bytes, Depends(body_of)]
         ) -> dict[str, Any]:  # fmt: skip
             """Take a request of a controller. The same one again is answered again."""
             callbacks = [Callback("opendsr", url) for url in dict.fromkeys(said.status_callback_urls)]
@@ -187,28 +183,24 @@ class OpenDSR:
                 regulation=said.regulation, reference=said.subject_request_id,
             )  # fmt: skip
             return {
-                "controller_id": request.owner, "expected_completion_time": expected(request),
-                "received_time": request.received, "encoded_request": base64.b64encode(body).decode(),
-                "subject_request_id": said.subject_request_id, "api_version": VERSION,
+                **about(request), "expected_completion_time": expected(request), "received_time": request.received,
+                "encoded_request": base64.b64encode(body).decode(),
             }  # fmt: skip
 
         @made.get("/requests/{id}")
-        def follow(call: Call, id: str, actor: Controller) -> dict[str, Any]:
+        def follow(call: Call, id: str, actor: Asker) -> dict[str, Any]:
             """Return the status of a request."""
             request = found(call, id, actor)
-            if request.state == DONE and request.fetched is None:
-                call.app.state.service.requests.note_fetched([request.serial])
+            if request.state == DONE:
+                note_fetched(call, request, actor)
             return self.status(request, request.state)
 
         @made.delete("/requests/{id}", status_code=202)
-        def cancel(call: Call, id: str, actor: Controller) -> dict[str, Any]:
+        def cancel(call: Call, id: str, actor: Asker) -> dict[str, Any]:
             """Cancel a request that is pending."""
             request = found(call, id, actor)
             call.app.state.service.requests.decide(request, CANCELLED, actor.name, "cancelled by OpenDSR")
-            return {
-                "controller_id": actor.name, "received_time": datetime.now(UTC).isoformat(), "subject_request_id": id,
-                "api_version": VERSION,
-            }  # fmt: skip
+            return {**about(request), "received_time": datetime.now(UTC).isoformat()}
 
         return made
 
@@ -218,14 +210,13 @@ PENDING_STATES = tuple(state for state, status in STATUS.items() if status == PE
 
 def found(call: Call, id_: str, actor: Actor) -> Request:
     """Return the request that a controller submitted under this id."""
-    requests, table = call.app.state.service.requests, tables.requests.c
-    named = id_ if GUID.fullmatch(id_) else ""
-    with requests.database.read() as connection:
-        known = connection.scalar(select(table.id).where(table.owner == actor.name, table.reference == named))
-    if known is None:
-        raise UnknownRequest("there is no such request, or it is somebody else's")
-    request: Request = requests.find(known)
+    request: Request = call.app.state.service.requests.find(id_, actor.name, by="reference")
     return request
+
+
+def about(request: Request) -> dict[str, Any]:
+    """Return what each answer says of the request that it is about."""
+    return {"controller_id": request.owner, "subject_request_id": request.reference, "api_version": VERSION}
 
 
 def expected(request: Request) -> str:

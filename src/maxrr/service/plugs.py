@@ -4,18 +4,15 @@ import base64
 import binascii
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from maxrr.service import fides, webhooks
 from maxrr.service.callbacks import Callbacks, Teller
-from maxrr.service.guard import Guarded, needs
 from maxrr.service.opendsr import OpenDSR
 from maxrr.service.protocols import Protocols
 from maxrr.service.requests import Requests
 from maxrr.service.settings import Settings
-from maxrr.service.tokens import AUDITOR, OPERATOR, Actor
 
 SECRET = "whsec_"
 
@@ -45,19 +42,7 @@ def plugged(settings: Settings, requests: Requests) -> tuple[list[APIRouter], Ca
     hosts["webhook"] = ["/".join(url.split("/")[:3]) for url in secrets]
     callbacks = Callbacks(requests, tellers, hosts)
     callbacks.follow(list(secrets))
-    return [*routers, failures(callbacks)], callbacks
-
-
-def failures(callbacks: Callbacks) -> APIRouter:
-    """Return the route that shows which callbacks did not arrive."""
-    made = APIRouter(route_class=Guarded)
-
-    @made.get("/v1/callbacks")
-    def listed(_: Annotated[Actor, Depends(needs(OPERATOR, AUDITOR))]) -> list[dict[str, Any]]:
-        """List callbacks that did not arrive: with an end, those that are not tried any more."""
-        return callbacks.failures()
-
-    return made
+    return routers, callbacks
 
 
 def secret_in(path: Path) -> bytes:

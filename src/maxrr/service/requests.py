@@ -17,8 +17,6 @@ from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
 from maxrr.service.states import CANCELLED, DONE, ENDED, ERASE, EXECUTING, OPEN, PLANNED, RECEIVED, REFUSED, leads_to
 
-MOST = 500  # requests on a page of a list
-
 
 @dataclass(frozen=True)
 class Callback:
@@ -76,8 +74,8 @@ class Planned:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The states that a request goes through with it, once it was received."""
-        return {RECEIVED: (), PLANNED: (PLANNED,)}.get(self.state, (PLANNED, self.state))
+        """The states that a new request goes through with it, up to the last one."""
+        return states.STATES[: states.STATES.index(self.state) + 1]
 
 
 NOT_PLANNED = Planned(RECEIVED, None, None, "")
@@ -214,9 +212,9 @@ class Requests:
         self, connection: Connection, asked: Asked, owner: str, planned: Planned, mark: str | None
     ) -> Request:  # fmt: skip
         """Write a request, its key and its first events."""
-        time, id_, table = now(), uuid.uuid4().hex, tables.requests
+        id_, table = uuid.uuid4().hex, tables.requests
         row = {
-            "id": id_, "kind": asked.kind, "owner": owner, "state": planned.state, "received": time,
+            "id": id_, "kind": asked.kind, "owner": owner, "state": planned.state, "received": now(),
             "due": asked.due.isoformat(), "regulation": asked.regulation, "reference": asked.reference,
             "policy": planned.policy, "plan": planned.plan, "idempotency": mark,
         }  # fmt: skip
@@ -230,9 +228,9 @@ class Requests:
             token = seal(key, id_, each.token.encode())
             callback = {"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token}
             connection.execute(insert(tables.callbacks).values(callback))
-        tell(connection, [serial], RECEIVED, owner)
         for state in planned.states:
-            tell(connection, [serial], state, "plan", planned.reason)
+            actor, reason = (owner, "") if state == RECEIVED else ("plan", planned.reason)
+            tell(connection, [serial], state, actor, reason)
         return request
 
     def before(self, asked: Asked, owner: str, idempotency: str | None) -> Request | None:
@@ -262,15 +260,15 @@ class Requests:
 
     # Looking
 
-    def find(self, id_: str, owner: str | None = None) -> Request:
-        """Return a request, of this owner alone where one is named.
+    def find(self, id_: str, owner: str | None = None, *, by: str = "id") -> Request:
+        """Return a request, of this owner alone where one is named; by its id, or by its "reference".
 
         Raises
         ------
         maxrr.errors.UnknownRequest
             There is none.
         """
-        query = select(*SHOWN).where(tables.requests.c.id == id_.replace("\0", ""))  # a fault of PostgreSQL's
+        query = select(*SHOWN).where(tables.requests.c[by] == id_.replace("\0", "?"))  # PostgreSQL has no NUL
         with self.database.read() as connection:
             row = connection.execute(query if owner is None else query.where(tables.requests.c.owner == owner)).first()
         if row is None:
@@ -287,7 +285,7 @@ class Requests:
         the last one of the page before: its day and its serial number.
         """
         table = tables.requests
-        query = select(*SHOWN).limit(min(limit, MOST))
+        query = select(*SHOWN).limit(limit)
         if states:
             query = query.where(table.c.state.in_(states))
         if owner is not None:
@@ -377,9 +375,7 @@ class Requests:
 
     # Moving
 
-    def move(
-        self, serials: Iterable[int], state: str, actor: str, reason: str = "", **values: Any
-    ) -> list[int]:  # fmt: skip
+    def move(self, serials: Iterable[int], state: str, actor: str, reason: str = "", **values: Any) -> list[int]:
         """Move those of some requests that can take this state now into it, and return which those are."""
         with self.database.write() as connection:
             return moved(connection, list(serials), state, actor, reason, **values)
@@ -388,14 +384,12 @@ class Requests:
         """Note what a look at the model said about requests that were received."""
         with self.database.write() as connection:
             for serial, planned in looked_at.items():
-                before: Sequence[str] = [RECEIVED]
-                for state in planned.states:  # none of them, where another worker has planned it meanwhile
-                    values = {"policy": planned.policy, "plan": planned.plan}
-                    if not moved(connection, [serial], state, actor, planned.reason, before, **values):
-                        break
-                    before = [state]
+                values = {"policy": planned.policy, "plan": planned.plan}
+                done = moved(connection, [serial], PLANNED, actor, planned.reason, [RECEIVED], **values)
+                if done and planned.state != PLANNED:  # and not where another worker has planned it meanwhile
+                    moved(connection, done, planned.state, actor, planned.reason)
 
-    def decide(self, request: Request, state: str, actor: str, reason: str, policy: str | None = None) -> Request:
+    def decide(self, request: Request, state: str, actor: str, reason: str, **values: Any) -> Request:
         """Take a step that somebody decided on.
 
         Raises
@@ -403,9 +397,7 @@ class Requests:
         maxrr.errors.WrongState
             The request cannot take it in the state that it is in by now.
         """
-        values: dict[str, Any] = {"ended": now()} if state in ENDED else {"ended": None, "code": None}
-        if policy is not None:
-            values["policy"] = policy
+        values |= {"ended": now()} if state in ENDED else {"ended": None, "code": None}
         with self.database.write() as connection:
             done = moved(connection, [request.serial], state, actor, reason, states.DECIDED[state], **values)
         if not done:

@@ -210,8 +210,8 @@ def change_of(service: Any, kind: str, said: Addition | Correction) -> Asked:
 @router.get("/v1/requests")
 def listed(
     call: Call, actor: Reader, state: Annotated[list[str] | None, Query()] = None, late: bool = False,
-    delivered: bool | None = None,
-    order: Literal["newest", "due"] = "newest", limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    delivered: bool | None = None, order: Literal["newest", "due"] = "newest",
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
     after: Annotated[str | None, Query(pattern=r"^\d{4}-\d\d-\d\d\.\d{1,18}$")] = None,
 ) -> Page:  # fmt: skip
     """List requests: those of a state, late ones, those whose answer was delivered or not; a page at a time."""
@@ -220,8 +220,7 @@ def listed(
     day, _, serial = (after or "").partition(".")
     some = call.app.state.service.requests.listed(
         state or (), owner=actor.name if actor.role == REQUESTER else None, late=late, due_first=order == "due",
-        delivered=delivered,
-        after=(day, int(serial)) if after else None, limit=limit,
+        delivered=delivered, after=(day, int(serial)) if after else None, limit=limit,
     )  # fmt: skip
     more = f"{some[-1].due}.{some[-1].serial}" if len(some) == limit else None
     return Page(requests=[shown(each) for each in some], next=more)
@@ -277,7 +276,7 @@ def ask_for_job(call: Call, id: str, said: JobAsked, actor: Operator) -> list[Jo
     request = found(call, id, actor)
     if request.number is None:
         raise WrongState(f"request {id} is {request.state}, and has no receipt yet")
-    call.app.state.service.jobs.ask(request, said.kind, actor.name)
+    call.app.state.service.jobs.ask(request.serial, said.kind, actor.name)
     return jobs(call, id, actor)
 
 
@@ -399,6 +398,13 @@ def status(call: Call, _: Watcher) -> dict[str, Any]:
         for name, (doing, code, seen) in service.workers().items()
     }
     return {"requests": service.requests.counts(), "workers": workers, "snapshot": service.current.code}
+
+
+@router.get("/v1/callbacks")
+def not_told(call: Call, _: Watcher) -> list[dict[str, Any]]:
+    """List callbacks that did not arrive: with an end, those that are not tried any more."""
+    failures: list[dict[str, Any]] = call.app.state.callbacks.failures()
+    return failures
 
 
 @router.get("/metrics", response_class=Response)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from maxrr.errors import DatabaseVersion
 
 metadata = sa.MetaData()
+Kind = int | type[sa.types.TypeEngine[Any]] | sa.ForeignKey
 
 
 def serial() -> sa.Column[int]:
@@ -16,19 +17,22 @@ def serial() -> sa.Column[int]:
     return sa.Column("serial", sa.Integer, primary_key=True)
 
 
-def texts(**lengths: int) -> list[sa.Column[str]]:
-    """Make columns of texts that always have a value, with at most so many characters."""
-    return [sa.Column(name, sa.String(length), nullable=False) for name, length in lengths.items()]
+def always(**kinds: Kind) -> list[sa.Column[Any]]:
+    """Make columns that always have a value: texts of at most so many characters, or others."""
+    return [
+        sa.Column(name, sa.String(kind) if isinstance(kind, int) else kind, nullable=False)
+        for name, kind in kinds.items()
+    ]
 
 
-def perhaps(**kinds: int | type[sa.types.TypeEngine[Any]]) -> list[sa.Column[Any]]:
-    """Make columns that may have no value: of texts with at most so many characters, or of other kinds."""
+def perhaps(**kinds: Kind) -> list[sa.Column[Any]]:
+    """Make columns that may have no value."""
     return [sa.Column(name, sa.String(kind) if isinstance(kind, int) else kind) for name, kind in kinds.items()]
 
 
 requests = sa.Table(
     "requests", metadata, serial(), sa.Column("id", sa.String(32), nullable=False, unique=True),
-    *texts(kind=16, owner=64, state=16, received=32, due=10, regulation=32),
+    *always(kind=16, owner=64, state=16, received=32, due=10, regulation=32),
     *perhaps(
         reference=64,  # what a protocol calls it
         policy=16,  # that was decided on for core records
@@ -51,75 +55,70 @@ requests = sa.Table(
 events = sa.Table(
     "events", metadata, serial(),
     sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
-    *texts(time=32, state=16, actor=64, reason=500),
+    *always(time=32, state=16, actor=64, reason=500),
 )  # fmt: skip
 callbacks = sa.Table(  # who is told: of the steps of a request, or where none is named, of those of all
     "callbacks", metadata, serial(), sa.Column("request", sa.ForeignKey("requests.serial"), index=True),
-    *texts(protocol=16, url=1000), *perhaps(sealed=sa.LargeBinary),  # the token to call with, under the request's key
+    *always(protocol=16, url=1000), *perhaps(sealed=sa.LargeBinary),  # the token to call with, under the request's key
 )  # fmt: skip
 deliveries = sa.Table(  # each event for each who is told of it: the database adds them together with the event
     "deliveries", metadata, serial(),
-    sa.Column("event", sa.ForeignKey("events.serial"), nullable=False),
-    sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False),
-    sa.Column("callback", sa.ForeignKey("callbacks.serial"), nullable=False),
-    sa.Column("tries", sa.Integer, nullable=False),
-    sa.Column("due", sa.Float, nullable=False),  # when it is tried next
-    *texts(code=64), *perhaps(ended=32),  # the code of why it did not arrive; empty where it did
+    *always(
+        event=sa.ForeignKey("events.serial"), request=sa.ForeignKey("requests.serial"),
+        callback=sa.ForeignKey("callbacks.serial"), tries=sa.Integer,
+        due=sa.Float,  # when it is tried next
+        code=64,  # why it did not arrive; empty where it did
+    ),
+    *perhaps(ended=32),
     sa.Index("by_ended", "ended", "due", "serial"), sa.Index("by_callback", "callback", "request", "serial"),
 )  # fmt: skip
 tokens = sa.Table(
-    "tokens", metadata, sa.Column("hash", sa.String(64), primary_key=True), *texts(name=64, role=16, made=32),
+    "tokens", metadata, sa.Column("hash", sa.String(64), primary_key=True), *always(name=64, role=16, made=32),
     *perhaps(revoked=32),
 )  # fmt: skip
 sessions = sa.Table(
     "sessions", metadata, sa.Column("hash", sa.String(64), primary_key=True),  # of the cookie
-    sa.Column("token", sa.ForeignKey("tokens.hash"), nullable=False),
-    sa.Column("begun", sa.Float, nullable=False), sa.Column("until", sa.Float, nullable=False),
+    *always(token=sa.ForeignKey("tokens.hash"), begun=sa.Float, until=sa.Float),
 )  # fmt: skip
 workers = sa.Table(  # the code is that of what stops it; empty where nothing does
-    "workers", metadata, sa.Column("name", sa.String(128), primary_key=True), *texts(doing=200, code=64),
-    sa.Column("seen", sa.Float, nullable=False),
+    "workers", metadata, sa.Column("name", sa.String(128), primary_key=True),
+    *always(doing=200, code=64, seen=sa.Float),
 )  # fmt: skip
 jobs = sa.Table(
     "jobs", metadata, serial(), sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
-    *texts(kind=16, state=16, progress=200, result=200, actor=64, time=32),
+    *always(kind=16, state=16, progress=200, result=200, actor=64, time=32),
     *perhaps(worker=128, until=sa.Float),  # who does it, until then if nothing is heard of that worker
 )  # fmt: skip
 versions = sa.Table(  # of the model: one row when a worker first sees it
-    "versions", metadata, serial(), *texts(model=64, time=32),
-    *(sa.Column(name, sa.Integer, nullable=False) for name in ("receipts", "records", "tested")),
+    "versions", metadata, serial(),
+    *always(model=64, time=32, receipts=sa.Integer, records=sa.Integer, tested=sa.Integer),
     *perhaps(accuracy=sa.Float, recall=sa.JSON),
 )  # fmt: skip
-steps_done = sa.Table("steps", metadata, sa.Column("number", sa.Integer, primary_key=True), *texts(time=32))
+steps_done = sa.Table("steps", metadata, sa.Column("number", sa.Integer, primary_key=True), *always(time=32))
 
 Step = Callable[[sa.Connection], None]
 STEPS: tuple[Step, ...] = (lambda connection: None,)
 """What leads from each version of the tables to the next, the first being that of the first release."""
 
-ONLY_APPENDED = {
+TELL = (
+    "INSERT INTO deliveries (event, request, callback, tries, due, code) SELECT NEW.serial, NEW.request, serial, 0, 0, "
+    "'' FROM callbacks WHERE request = NEW.request OR request IS NULL;"
+)
+TRIGGERS = {
     "sqlite": [
-        f"CREATE TRIGGER events_{verb} BEFORE {verb} ON events BEGIN SELECT RAISE(ABORT, 'events are kept'); END"
-        for verb in ("UPDATE", "DELETE")
+        "CREATE TRIGGER events_UPDATE BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are kept'); END",
+        "CREATE TRIGGER events_DELETE BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are kept'); END",
+        f"CREATE TRIGGER events_told AFTER INSERT ON events BEGIN {TELL} END",
     ],
     "postgresql": [
         "CREATE FUNCTION events_are_kept() RETURNS trigger LANGUAGE plpgsql AS "
         "'BEGIN RAISE EXCEPTION ''events are kept''; END'",
         "CREATE TRIGGER events_kept BEFORE UPDATE OR DELETE ON events FOR EACH ROW EXECUTE FUNCTION events_are_kept()",
-    ],
-}
-
-TELL = (
-    "INSERT INTO deliveries (event, request, callback, tries, due, code) SELECT NEW.serial, NEW.request, serial, 0, 0, "
-    "'' FROM callbacks WHERE request = NEW.request OR request IS NULL;"
-)
-TO_BE_TOLD = {
-    "sqlite": [f"CREATE TRIGGER events_told AFTER INSERT ON events BEGIN {TELL} END"],
-    "postgresql": [
         f"CREATE FUNCTION events_are_told() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {TELL} RETURN NULL; END$$",
         "CREATE TRIGGER events_told AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION events_are_told()",
     ],
 }
-"""What adds the deliveries: in the transaction of the event, whichever code appends it."""
+"""What keeps events as they are, and adds the deliveries in the transaction of the event, whichever code appends it."""
 
 
 def upgrade(connection: sa.Connection, steps: Sequence[Step] = STEPS) -> int:
@@ -142,7 +141,7 @@ def upgrade(connection: sa.Connection, steps: Sequence[Step] = STEPS) -> int:
         )
     if done == 0:
         metadata.create_all(connection)
-        for statement in ONLY_APPENDED[connection.dialect.name] + TO_BE_TOLD[connection.dialect.name]:
+        for statement in TRIGGERS[connection.dialect.name]:
             connection.execute(sa.text(statement))
     else:
         for step in steps[done:]:

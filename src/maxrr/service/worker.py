@@ -33,11 +33,10 @@ from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, Guarantee
 from maxrr.unlearning.receipts import Receipt
 from maxrr.workspace import Ticket, Workspace
 from maxrr.workspace.batches import NOTHING_HERE
-from maxrr.workspace.batches import REFUSED as NOT_DONE
 
 log = logging.getLogger("maxrr.service")
 
-TOGETHER = 1000  # requests in one batch
+TOGETHER = 500  # requests in one batch
 PAUSE = 0.05  # seconds between two looks for work
 AGAIN = 2.0  # seconds between two tries where the workspace or the database cannot be had
 FORGET_EVERY = 3600.0
@@ -169,11 +168,9 @@ class Worker:
         """Move requests to where they are executed, and return those that nobody else moved meanwhile."""
         if not some:
             return []
-        before: dict[str, Any] = {}
-        if some[0].kind != ERASE:
-            before["begun"] = some[0].begun or workspace.status().requests
-        mine = set(self.requests.move([each.serial for each in some], EXECUTING, self.name, **before))
-        return [replace(each, **before) for each in some if each.serial in mine]
+        begun = None if some[0].kind == ERASE else some[0].begun or workspace.status().requests
+        mine = set(self.requests.move([each.serial for each in some], EXECUTING, self.name, begun=begun))
+        return [replace(each, begun=begun) for each in some if each.serial in mine]
 
     def look_at_new(self, workspace: Workspace) -> None:
         """Plan what was received while no model could be looked at."""
@@ -213,10 +210,9 @@ class Worker:
                 code = error.code if isinstance(error, MaxRRError | ConvergenceError) else "fault"
                 endings += [Ending(each.serial, FAILED, code, code=code) for each in readable]
         self.requests.end(endings, self.name)
-        approximate = {each.serial for each in endings if each.guarantee == Guarantee.approximate}
-        for request in some:
-            if request.serial in approximate:
-                self.jobs.ask(request, AUDIT, self.name)
+        for ending in endings:
+            if ending.guarantee == Guarantee.approximate:
+                self.jobs.ask(ending.serial, AUDIT, self.name)
 
     def answered(
         self, workspace: Workspace, some: Sequence[Request], bodies: Mapping[int, Mapping[str, Any]], policy: str
@@ -240,8 +236,7 @@ class Worker:
             begun = request.begun or 0
             return done(request, workspace, carry_out(workspace, request.kind, body, policy, begun, self.progress))
         except errors.CoreRefused:
-            found = look(workspace.model, request.kind, body, REFUSE)
-            return Ending(request.serial, WAITING, found.reason, plan=found.plan)
+            return waits(request, workspace, body)
 
     def unreadable(self, workspace: Workspace, request: Request) -> Ending:
         """Return the end of a request of which cannot be read any more what it asks for.
@@ -259,16 +254,12 @@ class Worker:
             assert ticket.answer is not None
             sealed = seal(self.requests.keys.find(request.serial), request.id, ticket.answer)
             return Ending(request.serial, DONE, "nothing here", ticket.outcome, answer=sealed)
-        if ticket.outcome != NOT_DONE:
-            return done(request, workspace, ticket.receipt)
         try:
-            ticket.receipt  # noqa: B018 (which raises why not)
+            return done(request, workspace, ticket.receipt)
         except errors.Refused as refused:
             if refused.plans:  # the model was fitted anew since the plan
-                found = look(workspace.model, request.kind, self.requests.body(request), REFUSE)
-                return Ending(request.serial, WAITING, found.reason, plan=found.plan)
+                return waits(request, workspace, self.requests.body(request))
             return Ending(request.serial, REFUSED, refused.code, ticket.outcome, code=refused.code)
-        raise AssertionError("a ticket that was refused raises why")
 
     def progress(self, what: str, done: int, total: int, **_: float) -> None:
         """Tell others how far the batch is."""
@@ -281,10 +272,8 @@ class Worker:
             return
         try:
             with self.requests.database.write() as connection:
-                table, row = (
-                    tables.workers,
-                    {"name": self.name, "doing": doing[:200], "code": code, "seen": time.time()},
-                )
+                table = tables.workers
+                row = {"name": self.name, "doing": doing[:200], "code": code, "seen": time.time()}
                 old = or_(table.c.name == self.name, table.c.seen < time.time() - 86400)
                 connection.execute(delete(table).where(old))
                 connection.execute(insert(table).values(row))
@@ -307,6 +296,12 @@ def is_without_core(workspace: Workspace, body: Mapping[str, Any]) -> bool:
         return plan_of(workspace.model, ERASE, body, REFUSE).core == 0
     except (ValueError, LookupError):
         return False
+
+
+def waits(request: Request, workspace: Workspace, body: Mapping[str, Any]) -> Ending:
+    """Return the end of a try that found core records: somebody is to decide."""
+    found = look(workspace.model, request.kind, body, REFUSE)
+    return Ending(request.serial, WAITING, found.reason, plan=found.plan)
 
 
 def done(request: Request, workspace: Workspace, receipt: Receipt) -> Ending:
