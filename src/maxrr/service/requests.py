@@ -166,6 +166,7 @@ class Ending:
     plan: dict[str, Any] | None = None
 
 
+INSERT, TELL = insert(tables.requests).returning(tables.requests.c.serial), insert(tables.events)
 SHOWN = [tables.requests.c[each.name] for each in fields(Request)]
 TOLD = [tables.events.c[each.name] for each in fields(Event)]
 
@@ -218,19 +219,18 @@ class Requests:
             "due": asked.due.isoformat(), "regulation": asked.regulation, "reference": asked.reference,
             "policy": planned.policy, "plan": planned.plan, "idempotency": mark,
         }  # fmt: skip
-        serial = connection.execute(insert(table).values(row).returning(table.c.serial)).scalar_one()
+        serial = connection.execute(INSERT, row).scalar_one()
         key = self.keys.make(serial)
         sealed = seal(key, id_, json.dumps(dict(asked.body)).encode())
         under_key = {"sealed": sealed, "fingerprint": fingerprint(key, asked.said)}
-        written = update(table).where(table.c.serial == serial).values(under_key).returning(*SHOWN)
-        request = Request(*connection.execute(written).one())
+        written = update(table).where(table.c.serial == serial).returning(*SHOWN)
+        request = Request(*connection.execute(written, under_key).one())
         for each in asked.callbacks:  # before the events that they are told of
             token = seal(key, id_, each.token.encode())
             callback = {"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token}
-            connection.execute(insert(tables.callbacks).values(callback))
-        for state in planned.states:
-            actor, reason = (owner, "") if state == RECEIVED else ("plan", planned.reason)
-            tell(connection, [serial], state, actor, reason)
+            connection.execute(insert(tables.callbacks), callback)
+        steps = [(serial, state, "plan", planned.reason) for state in planned.states[1:]]
+        tell(connection, [(serial, RECEIVED, owner, ""), *steps])
         return request
 
     def before(self, asked: Asked, owner: str, idempotency: str | None) -> Request | None:
@@ -469,19 +469,22 @@ def moved(
     changed = (
         update(table)
         .where(table.c.serial.in_(serials), table.c.state.in_(before or leads_to(state)))
-        .values(state=state, **values)
         .returning(table.c.serial)
     )
-    done = sorted(connection.scalars(changed))
+    done = sorted(connection.scalars(changed, {"state": state, **values}))
     if done:
-        tell(connection, done, state, actor, reason)
+        tell(connection, [(serial, state, actor, reason) for serial in done])
     return done
 
 
-def tell(connection: Connection, serials: Sequence[int], state: str, actor: str, reason: str = "") -> None:
-    """Append the event that requests took a state."""
-    event = {"time": now(), "state": state, "actor": actor, "reason": reason[:500]}
-    connection.execute(insert(tables.events), [{"request": serial, **event} for serial in serials])
+def tell(connection: Connection, steps: Sequence[tuple[int, str, str, str]]) -> None:
+    """Append events: of each the request, the state that it took, who made it so, and why."""
+    time = now()
+    rows = [
+        {"request": serial, "time": time, "state": state, "actor": actor, "reason": reason[:500]}
+        for serial, state, actor, reason in steps
+    ]
+    connection.execute(TELL, rows)
 
 
 def request_of(row: Sequence[Any]) -> Request:
