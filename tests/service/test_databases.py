@@ -63,10 +63,21 @@ def test_requests_are_answered(house):
 
 def test_events_are_only_appended(house):
     house.submit(ids=house.ids("free")[:1])
-    for statement in ("UPDATE events SET reason = 'never'", "DELETE FROM events"):
-        with pytest.raises(DBAPIError), house.service.requests.database.engine.begin() as connection:
+    database, whole = house.service.requests.database, ["TRUNCATE events CASCADE"]
+    for statement in ("UPDATE events SET reason = 'never'", "DELETE FROM events", *([] if database.is_file else whole)):
+        with pytest.raises(DBAPIError), database.engine.begin() as connection:
             connection.execute(text(statement))
     assert len(house.service.requests.events(1)) == 2
+
+
+def test_a_job_that_many_ask_for_at_once_is_queued_once(house):
+    asked = house.submit(ids=house.ids("free")[:1])
+    house.work()
+    serial = house.service.requests.find(asked["id"]).serial
+    jobs = house.worker.jobs
+    with ThreadPoolExecutor(8) as many:
+        list(many.map(lambda each: jobs.ask(serial, "replay", f"caller {each}"), range(16)))
+    assert len(jobs.of(house.service.requests.find(asked["id"]))) == 1
 
 
 def test_an_older_database_becomes_this_one_and_a_newer_one_is_refused(url):

@@ -3,10 +3,13 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 from sqlalchemy import update
 
 from maxrr.service import tables
 from maxrr.service.jobs import Jobs
+from maxrr.service.versions import listed
+from maxrr.service.worker import Worker
 from tests.unlearning.problems import table
 
 
@@ -63,6 +66,50 @@ def test_a_job_that_fails_says_by_what_and_is_asked_for_again(house, monkeypatch
     house.call("POST", f"/v1/requests/{id_}/jobs", json={"kind": "audit"})  # which is queued already
     assert len(done(house, monkeypatch)) == 1
     assert [state for _, state, _ in jobs_of(house, id_)] == ["failed", "done"]
+
+
+def test_records_that_cannot_be_classified_leave_a_version_without_its_accuracy(house):
+    def sides(workspace):
+        raise ValueError("a column is missing")
+
+    other = table(8, seed=3)
+    wide = replace(other, inputs=np.hstack([other.inputs, other.inputs]))
+    for wrong in (sides, lambda workspace: (None, wide)):
+        worker = Worker(replace(house.service.settings, sides=wrong), house.service.requests)
+        worker.record_version()
+        assert worker.recorded == house.service.current.snapshot.model.model_hash_
+    (version,) = listed(house.service.requests.database)
+    assert version.accuracy is None
+
+
+def test_a_worker_ends_after_the_batch_that_it_is_at(house, monkeypatch):
+    asked = [house.submit(ids=[each])["id"] for each in house.ids("core")[:2]]
+    for each, policy in zip(asked, ("keep-extractor", "retrain"), strict=True):
+        house.call("POST", f"/v1/requests/{each}/approve", json={"policy": policy})
+    execute = house.worker.execute
+
+    def once(*batch):
+        execute(*batch)
+        house.worker.stop()
+
+    monkeypatch.setattr(house.worker, "execute", once)
+    with house.service.settings.open(False) as workspace:
+        house.worker.turn(workspace)
+    assert sorted(house.follow(each)["state"] for each in asked) == ["done", "planned"]
+
+
+def test_a_training_waits_for_others_again_after_one_that_was_cancelled(house):
+    house.worker.settings = replace(house.worker.settings, gather=1000.0)
+    first, second = (house.submit(ids=[each])["id"] for each in house.ids("core")[:2])
+    with house.service.settings.open(False) as workspace:
+        house.call("POST", f"/v1/requests/{first}/approve", json={"policy": "retrain"})
+        house.worker.turn(workspace)
+        house.worker.due = 0.0  # as if the time had passed
+        house.call("POST", f"/v1/requests/{first}/cancel", json={})
+        house.worker.turn(workspace)
+        house.call("POST", f"/v1/requests/{second}/approve", json={"policy": "retrain"})
+        house.worker.turn(workspace)
+    assert house.follow(second)["state"] == "planned"
 
 
 def test_no_job_without_a_receipt(house):

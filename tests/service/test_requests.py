@@ -6,11 +6,13 @@ from dataclasses import replace
 import pytest
 from fastapi.testclient import TestClient
 
+from maxrr.errors import NamesDestroyed
 from maxrr.evidence import Dossier
 from maxrr.evidence.envelopes import Envelope, Statement
 from maxrr.service import app
 from maxrr.unlearning.statements import HandedReceipt
 from tests.service.conftest import KEY, House
+from tests.workspace.problems import table
 
 
 def states(request):
@@ -135,6 +137,25 @@ def test_what_names_people_is_destroyed_when_the_answer_was_delivered(house):
     assert house.call("GET", f"/v1/requests/{asked['id']}/receipt", "requester").status_code == 200
     again = house.call("POST", "/v1/requests", "requester", json={"ids": [id_]}, headers={"Idempotency-Key": "k"})
     assert again.json()["code"] == "key-reused"
+
+
+def test_what_names_people_is_destroyed_where_there_is_no_answer_to_deliver(house):
+    requests = house.service.requests
+    known = house.ids("free")[0]
+    refused = house.submit(ids=[known, 987_654])["id"]
+    record = table().inputs[0].tolist()
+    learned = house.call("POST", "/v1/corrections", json={"id": house.ids("free")[1], "record": record}).json()["id"]
+    done = house.submit(ids=[known])["id"]
+    house.work()
+    assert [house.follow(each)["state"] for each in (refused, learned, done)] == ["refused", "done", "done"]
+    with pytest.raises(NamesDestroyed):  # at once
+        requests.body(requests.find(refused))
+    requests.forget(30)
+    assert requests.body(requests.find(learned))["record"] == record
+    requests.forget(-1)  # as if a month had passed
+    with pytest.raises(NamesDestroyed):
+        requests.body(requests.find(learned))
+    assert requests.body(requests.find(done)) == {"ids": [known]}  # nobody has fetched the answer
 
 
 def test_the_database_names_nobody(house):

@@ -5,7 +5,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine
 from threading import Lock
-from typing import Any, cast
+from typing import Any
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -98,9 +98,7 @@ class needs:  # noqa: N801 (reads as a verb where a route depends on it)
         self.roles = roles
 
     async def __call__(self, request: Request) -> Actor:
-        if (found := request.scope.get("caller")) is not None:
-            return cast(Actor, found)
-        actor: Actor = await request.app.state.guard.actor(request)
+        actor: Actor = request.scope.get("caller") or await request.app.state.guard.actor(request)
         request.scope["actor"] = actor.name
         if actor.role not in self.roles:
             raise NotAllowed(f"the role {actor.role} does not allow this: it takes {' or '.join(self.roles)}")

@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import and_, func, insert, or_, select, update
+from sqlalchemy import and_, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
 
 from maxrr.errors import DatabaseAway, MaxRRError, RecordsMissing
 from maxrr.progress import Progress
@@ -69,12 +70,9 @@ class Jobs:
 
     def ask(self, request: int, kind: str, actor: str) -> None:
         """Queue a job about the request with this serial number, if the same is not queued or running already."""
-        table = tables.jobs.c
-        same = table.request == request, table.kind == kind, table.state.in_([QUEUED, RUNNING])
         row = {"request": request, "kind": kind, "state": QUEUED, "progress": "", "result": "", "actor": actor}
-        with self.database.write() as connection:
-            if not connection.scalar(select(func.count()).where(*same)):
-                connection.execute(insert(tables.jobs).values(**row, time=now()))
+        with suppress(IntegrityError), self.database.write() as connection:
+            connection.execute(insert(tables.jobs).values(**row, time=now()))
 
     def of(self, request: Request) -> list[Job]:
         """Return the jobs about a request, from the first."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, true, tuple_, update
+from sqlalchemy import Connection, and_, func, insert, or_, select, true, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
 from maxrr.service import states, tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
-from maxrr.service.states import CANCELLED, DONE, ENDED, ERASE, EXECUTING, OPEN, PLANNED, RECEIVED, REFUSED, leads_to
+from maxrr.service.states import DONE, ENDED, ERASE, EXECUTING, FAILED, OPEN, PLANNED, RECEIVED, UNANSWERED, leads_to
 
 
 @dataclass(frozen=True)
@@ -403,7 +403,7 @@ class Requests:
         if not done:
             found = self.find(request.id)
             raise WrongState(f"request {request.id} is {found.state}, and cannot become {state}")
-        if state in (REFUSED, CANCELLED):  # there is no answer that names anybody
+        if state in UNANSWERED:
             self.keys.destroy([request.serial])
         return self.find(request.id)
 
@@ -417,6 +417,7 @@ class Requests:
                     code=each.code, number=each.number, guarantee=each.guarantee, answer=each.answer,
                     ended=now() if each.state in ENDED else None, **plan,
                 )  # fmt: skip
+        self.keys.destroy([each.serial for each in endings if each.state in UNANSWERED])
 
     def deliver(self, request: Request) -> Request:
         """Note that the answer of a request was delivered, and destroy what names people in it.
@@ -439,10 +440,17 @@ class Requests:
             connection.execute(first.values(fetched=now()))
 
     def forget(self, days: int) -> int:
-        """Destroy what names people in requests whose answers were fetched so many days ago, and return in how many."""
+        """Destroy what names people in requests that were over so many days ago, and return in how many.
+
+        Erasures are over when their answer was fetched, and all else when it ended; without an answer, at once.
+        """
         before = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         table = tables.requests.c
-        late = select(table.serial).where(table.state == DONE, table.fetched < before, table.delivered.is_(None))
+        fetched = and_(table.state == DONE, table.fetched < before)
+        ended = and_(or_(table.state == FAILED, table.kind != ERASE), table.ended < before)
+        late = select(table.serial).where(
+            table.sealed.is_not(None), or_(table.state.in_(UNANSWERED), fetched, ended)
+        )  # fmt: skip
         with self.database.read() as connection:
             serials = list(connection.scalars(late))
         self._delivered(serials)

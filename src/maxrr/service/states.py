@@ -22,6 +22,7 @@ DECIDED = {PLANNED: (WAITING, FAILED), REFUSED: (WAITING, FAILED), CANCELLED: (R
 STATES = tuple(FOLLOWS)
 OPEN = RECEIVED, PLANNED, WAITING, EXECUTING
 ENDED = DONE, REFUSED, FAILED, CANCELLED
+UNANSWERED = REFUSED, CANCELLED  # for good: there is no answer that names anybody
 
 
 def leads_to(state: str) -> list[str]:

@@ -84,10 +84,12 @@ workers = sa.Table(  # the code is that of what stops it; empty where nothing do
     "workers", metadata, sa.Column("name", sa.String(128), primary_key=True),
     *always(doing=200, code=64, seen=sa.Float),
 )  # fmt: skip
+OPEN_JOBS = sa.text("state IN ('queued', 'running')")  # of which a request has one of each kind
 jobs = sa.Table(
     "jobs", metadata, serial(), sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
     *always(kind=16, state=16, progress=200, result=200, actor=64, time=32),
     *perhaps(worker=128, until=sa.Float),  # who does it, until then if nothing is heard of that worker
+    sa.Index("open_jobs", "request", "kind", unique=True, sqlite_where=OPEN_JOBS, postgresql_where=OPEN_JOBS),
 )  # fmt: skip
 versions = sa.Table(  # of the model: one row when a worker first sees it
     "versions", metadata, serial(),
@@ -114,6 +116,7 @@ TRIGGERS = {
         "CREATE FUNCTION events_are_kept() RETURNS trigger LANGUAGE plpgsql AS "
         "'BEGIN RAISE EXCEPTION ''events are kept''; END'",
         "CREATE TRIGGER events_kept BEFORE UPDATE OR DELETE ON events FOR EACH ROW EXECUTE FUNCTION events_are_kept()",
+        "CREATE TRIGGER events_all_kept BEFORE TRUNCATE ON events EXECUTE FUNCTION events_are_kept()",
         f"CREATE FUNCTION events_are_told() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {TELL} RETURN NULL; END$$",
         "CREATE TRIGGER events_told AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION events_are_told()",
     ],

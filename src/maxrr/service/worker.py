@@ -99,13 +99,13 @@ class Worker:
         while not self.stopping.wait(pause):
             pause = BESIDE
             try:
+                if self.requests.listed([RECEIVED], limit=1):
+                    with self.settings.open(True) as snapshot:
+                        self.look_at_new(snapshot)
                 if self.held is not None and self.held.model.model_hash_ != self.recorded:
                     begun = time.monotonic()
                     self.record_version()
                     pause = max(BESIDE, SHARE * (time.monotonic() - begun))
-                if self.requests.listed([RECEIVED], limit=1):
-                    with self.settings.open(True) as snapshot:
-                        self.look_at_new(snapshot)
                 self.jobs.turn(self.name)
             except Exception as error:  # nothing ends this but its end
                 note(error)
@@ -113,12 +113,15 @@ class Worker:
     def record_version(self) -> None:
         """Record the version that the model has by now, and how well it classifies the records for testing."""
         with self.settings.open(True) as snapshot:
-            if self.test is None and self.settings.sides is not None:
-                try:
+            try:
+                if self.test is None and self.settings.sides is not None:
                     self.test = self.settings.sides(snapshot)[1]
-                except (MaxRRError, OSError) as error:  # then it is not measured
-                    note(error)
-            record(self.requests.database, snapshot, self.test)
+                record(self.requests.database, snapshot, self.test)
+            except errors.DatabaseAway:
+                raise
+            except Exception as error:  # whatever comes of records that cannot be read or classified: not measured then
+                note(error)
+                record(self.requests.database, snapshot, None)
             self.recorded = snapshot.model.model_hash_
 
     def turn(self, workspace: Workspace) -> bool:
@@ -139,6 +142,8 @@ class Worker:
                 found[each.policy or REFUSE].append(each)
         batches += (found if begun else self.arranged(workspace, found)).items()
         for policy, batch in batches:
+            if self.stopping.is_set():
+                break
             if mine := batch if begun else self.claimed(workspace, batch):
                 self.execute(workspace, mine, policy)
         return any(batch for _, batch in batches)
@@ -150,6 +155,7 @@ class Worker:
         it, and so wait for it; those that shape nothing cost nothing in any case, and wait for nobody.
         """
         if not found[KEEP] + found[RETRAIN]:
+            self.due = float("inf")
             return found
         sharing = [each for each in found[REFUSE] if found[RETRAIN] and each.plan and each.plan["influential"]]
         self.due = min(self.due, time.monotonic() + self.settings.gather)

@@ -57,8 +57,8 @@ class FirstLine(NamedTuple):
             token, state, made = found.groups(b"")
             return cls(token.decode(), made.decode(), int(state or 0))
         version = line.removeprefix(NAME).split(b" ")[0]
-        if line.startswith(NAME) and line.endswith(b"\n") and version != b"1":
-            raise unfamiliar(path, f"it is of version {version.decode(errors='replace').strip()}, not 1")
+        if line.startswith(NAME) and line.endswith(b"\n") and version.isdigit() and version != b"1":
+            raise unfamiliar(path, f"it is of version {version.decode()}, not 1")
         raise damaged(path, "it is no history of a workspace")
 
 

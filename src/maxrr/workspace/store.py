@@ -124,7 +124,7 @@ class Store(Folder):
         try:
             found = codec.load(self, self.table, network, train)
             model_hash = found.model_hash
-        except WorkspaceError:
+        except (WorkspaceError, MemoryError, OSError):
             raise
         except Exception as error:  # whatever comes of content that is not ours
             raise unfamiliar(path, f"no model can be made of what it says ({error})") from error
