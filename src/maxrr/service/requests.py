@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, or_, select, true, tuple_, update
+from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, true, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
@@ -409,14 +409,20 @@ class Requests:
 
     def end(self, endings: Sequence[Ending], actor: str) -> None:
         """Write what became of requests that were executing, in one transaction."""
-        with self.database.write() as connection:
-            for each in endings:
-                plan = {} if each.plan is None else {"plan": each.plan}
-                moved(
-                    connection, [each.serial], each.state, actor, each.reason, [EXECUTING], outcome=each.outcome,
-                    code=each.code, number=each.number, guarantee=each.guarantee, answer=each.answer,
-                    ended=now() if each.state in ENDED else None, **plan,
-                )  # fmt: skip
+        table, named = tables.requests, ("state", "outcome", "code", "number", "guarantee", "answer")
+        chosen = select(table.c.serial).where(table.c.serial.in_([each.serial for each in endings]))
+        with self.database.write() as connection:  # in three statements: a worker ends hundreds at once
+            here = set(connection.scalars(chosen.where(table.c.state == EXECUTING).with_for_update()))
+            ended = [each for each in endings if each.serial in here]
+            rows = [{name: vars(each)[name] for name in named} for each in ended]
+            for each, row in zip(ended, rows, strict=True):
+                row |= {"at": each.serial, "ended": now() if each.state in ENDED else None}
+            if ended:
+                connection.execute(update(table).where(table.c.serial == bindparam("at")), rows)
+                tell(connection, [(each.serial, each.state, actor, each.reason) for each in ended])
+            for each in ended:
+                if each.plan is not None:
+                    connection.execute(update(table).where(table.c.serial == each.serial).values(plan=each.plan))
         self.keys.destroy([each.serial for each in endings if each.state in UNANSWERED])
 
     def deliver(self, request: Request) -> Request:
