@@ -124,7 +124,8 @@ class Sisa:
 
     @property
     def kept(self) -> int:
-        states = [network.state_dict() for copies in self.copies for network in copies[:-1]]
+        # First weights follow from a seed.
+        states = [network.state_dict() for copies in self.copies for network in copies[1:-1]]
         return sum(value.nbytes for state in states for value in state.values())
 
 
@@ -165,8 +166,8 @@ class Certified:
     GRID = ((1e-3, 1.0), (1e-2, 1.0), (1e-4, 1.0), (1e-3, 0.1), (1e-2, 0.1), (1e-2, 10.0))  # decay a record, and noise
     LIPSCHITZ = 0.25  # of the second derivative of the logistic loss
 
-    def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
-        self.bench, self.records, self.seed, self.fits = bench, records, seed, 0
+    def __init__(self, bench: Bench, records: Dataset, seed: int, fits: int = 0) -> None:
+        self.bench, self.records, self.seed, self.fits = bench, records, seed, fits  # as if fitted so often before
         self.decay, self.scale = bench.certified
         self.X = self.features(records)
         self.signs = one_hot(records.labels, bench.classes).to(self.X)
@@ -223,6 +224,10 @@ class Certified:
             self.left[head] += self.LIPSCHITZ * norm * float(step.norm()) * float((self.X @ step).norm())
         if float(self.left.max()) > self.most:
             self.fit()
+
+    def anew(self, records: Dataset) -> "Certified":
+        """A new fit on these records under the noise of this model: what is apart is what removal left."""
+        return Certified(self.bench, records, self.seed, self.fits - 1)
 
     def probabilities(self, records: Dataset) -> Floats:
         p = torch.sigmoid(self.features(records) @ self.weights)

@@ -37,6 +37,7 @@ ALONE, HEADS = "alone", "below exact heads"
 USES = (ALONE, HEADS)
 NOTHING, RETRAINING = "nothing done", "retraining"
 UNITS = (1.0, 32.0, 1_024.0)  # of features; C follows, so that it is the same problem
+LARGEST = 1e4  # of weights: a model that has larger ones diverged
 RELEARNED = 5_000  # retained records on which heads are relearned, to attack features
 
 
@@ -129,6 +130,8 @@ class Questions:
 
     def ask(self, network: nn.Module) -> Arrays:
         """What one model says."""
+        if not finite(network):
+            return self.nothing() | {"relearned": np.zeros(len(self.forgotten))}
         extractor, sides = split(network)[0], {name: getattr(self, name) for name in SIDES}
         found: Arrays = {"relearned": self.relearn(extractor)}
         if self.use == ALONE:
@@ -142,7 +145,10 @@ class Questions:
                 found[f"{name} right"] = exact.argmax(1) == side.labels
             return found
         features = embed(extractor, self.rest, device=self.device)
-        heads = fit(features, self.rest.labels, self.device)
+        try:
+            heads = fit(features, self.rest.labels, self.device)
+        except DivergedError:
+            return found | self.nothing()
         scaling = fit_platt(heads.decision_function(features), self.rest.labels, heads.classes_)
         for name, side in sides.items():
             p = np.zeros((len(side), self.classes))
@@ -152,12 +158,23 @@ class Questions:
             found[name], found[f"{name} right"] = logit(p, side.labels), p.argmax(1) == side.labels
         return found
 
+    def nothing(self) -> Arrays:
+        """What a diverged model says: every class is as likely as the others, and nothing is right."""
+        found: Arrays = {}
+        for name in SIDES:
+            count = len(getattr(self, name))
+            found[name], found[f"{name} right"] = np.full(count, -np.log(self.classes - 1)), np.zeros(count, dtype=bool)
+        return found
+
     def relearn(self, extractor: nn.Module) -> NDArray[np.float64]:
         """The margins of the forgotten records in heads fitted with them: what the features give away."""
         records = self.relearned_on
         features = embed(extractor, records, device=self.device)
-        heads = fit(features, records.labels, self.device)
         mine = np.isin(records.ids, self.forgotten.ids)
+        try:
+            heads = fit(features, records.labels, self.device)
+        except DivergedError:
+            return np.zeros(mine.sum())
         return margins(heads.decision_function(features[mine]), records.labels[mine], heads.classes_)
 
 
@@ -174,6 +191,10 @@ class Heads:
         return np.asarray(features.astype(float) @ self.coef_.T + self.intercept_)
 
 
+class DivergedError(ValueError):
+    """A model's features say nothing: no heads can be fitted on them."""
+
+
 def fit(features: NDArray[Any], labels: NDArray[np.int64], device: torch.device) -> Any:
     """Exact heads on features. Where a technique leaves too little of these to solve them, the same in other units."""
     X = torch.from_numpy(features).to(device) if device.type == "cuda" else features
@@ -181,7 +202,7 @@ def fit(features: NDArray[Any], labels: NDArray[np.int64], device: torch.device)
         with quietly(), suppress(ConvergenceError):
             heads = LinearSVM(C=units**-2.0).fit(X * units, labels)
             return Heads(heads.classes_, heads.coef_ * units, heads.intercept_)
-    raise ValueError("the heads cannot be solved: the features are all but the same for all records")
+    raise DivergedError("the heads cannot be solved: the features are all but the same for all records")
 
 
 def stored(study: Study, name: str, make: Any) -> Answers:
@@ -214,7 +235,7 @@ def try_one(study: Study, use: str, set_name: str, gone: NDArray[Any], name: str
         return stored(study, f"{key} {kind}", lambda: questions.answers(trained(study, use, kind, count, gone)))
 
     remembering = stored(study, f"{key} original", lambda: questions.answers(originals(study, use)))
-    seconds, memory = 0.0, None
+    seconds, memory, diverged = 0.0, None, 0
     if name == RETRAINING:
         mine = without("again")
         started = now(study.device)
@@ -227,14 +248,14 @@ def try_one(study: Study, use: str, set_name: str, gone: NDArray[Any], name: str
         for _ in range(2):  # one request alone; in the first, libraries are loaded
             seconds, memory = apply(study, use, technique, [copy.deepcopy(networks[0])], gone)
         apply(study, use, technique, networks, gone)
-        mine = questions.answers(networks)
+        mine, diverged = questions.answers(networks), sum(not finite(network) for network in networks)
     if use == HEADS:
         extractor, started = split(originals(study, use)[0])[0], now(study.device)
         fit(embed(extractor, questions.rest, device=study.device), questions.rest.labels, study.device)
         seconds += now(study.device) - started
     found = measures.compare(mine, without("retrained"), remembering)
     return {"use": use, "forget set": set_name, "method": name, "records": len(gone), "settings": dict(settings),
-            "request": {"seconds": seconds, "memory": memory}, **found}  # fmt: skip
+            "request": {"seconds": seconds, "memory": memory}, "diverged": diverged, **found}  # fmt: skip
 
 
 def apply(
@@ -272,16 +293,20 @@ def choose(study: Study, use: str, name: str) -> Json:
     questions, count = Questions(study, use, study.to_tune, study.sides[1]), study.plan.tuned
     models = partial(trained, study, use, "retrained to tune", count, study.to_tune)
     retrained = stored(study, f"{study.part} {use} to tune", lambda: questions.answers(models()))
-    tried = []
+    tried: list[Json] = []
     for settings in GRIDS[name][: study.plan.tries]:
         networks = originals(study, use, "original to tune", count)
         apply(study, use, technique_of(name, settings), networks, study.to_tune)
-        finite = all(bool(value.isfinite().all()) for network in networks for value in network.parameters())
-        distance = shift(questions.answers(networks), retrained) if finite else None
+        distance = shift(questions.answers(networks), retrained) if all(map(finite, networks)) else None
         tried.append({"settings": dict(settings), "distance": distance})
-    able = [one for one in tried if one["distance"] is not None]
-    best = min(able, key=lambda one: float(str(one["distance"])))
-    return {"use": use, "method": name, "chosen": best["settings"], "tried": tried}
+    best = min(tried, key=lambda one: np.inf if one["distance"] is None else one["distance"])
+    return {"use": use, "method": name, "chosen": best["settings"], "tried": tried, "models": count,
+            "records": len(study.to_tune)}  # fmt: skip
+
+
+def finite(network: nn.Module) -> bool:
+    """Whether all weights are still numbers of use: a technique may diverge on one model of many."""
+    return all(bool((value.abs() < LARGEST).all()) for value in network.parameters())
 
 
 def shift(mine: Answers, retrained: Answers) -> float:

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from lab import profiles
-from lab.compare.exact import CORE, FROZEN, METHODS, Bench, Certified, Ridge
+from lab.compare.exact import CORE, FROZEN, METHODS, Bench, Certified, Method, Ridge
 from lab.compare.measures import FEWEST_TO_AUDIT, klom
 from lab.compare.pieces import Json, Pieces, now
 from lab.compare.study import STREAM, Exact, some_of
@@ -109,8 +109,7 @@ class Promises:
         found = {"method": name, "seed": seed, "accuracy": accuracy, "fit": fit, "requests": seconds,
                  "seconds": median(seconds), "kept": model.kept}  # fmt: skip
         if seed == 0:
-            again = METHODS[name](bench, setup.training.without(ids), seed)
-            found["from a new fit"] = float(np.abs(model.probabilities(test) - again.probabilities(test)).max())
+            found["from a new fit"] = away(model, name, bench, setup.training.without(ids), seed, test)
         return found
 
     def seconds_of(self, work: Callable[[], None]) -> float:
@@ -200,19 +199,19 @@ class Promises:
         if rest := [id_ for ids in requests[len(alone) :] for id_ in ids]:
             model.forget(rest)
         left = setup.training.without([id_ for ids in requests for id_ in ids])
-        again = METHODS[name](setup.bench(self.seed), left, self.seed)
-        said = model.probabilities(setup.test)
+        after = right(model.probabilities(setup.test), setup.test)
         return {
             "method": name, "requests": len(requests), "records": len(setup.training) - len(left), "timed": len(alone),
-            "accuracy": {"before": before, "after": right(said, setup.test)}, "fit": fit, "seconds": fmean(seconds),
+            "accuracy": {"before": before, "after": after}, "fit": fit, "seconds": fmean(seconds),
             "of the stream": fmean(seconds) * len(requests), "kept": model.kept,
-            "from a new fit": float(np.abs(said - again.probabilities(setup.test)).max()),
+            "from a new fit": away(model, name, setup.bench(self.seed), left, self.seed, setup.test),
             "fits": model.fits if isinstance(model, Certified) else None,
         }  # fmt: skip
 
     def audit_end(self, name: str) -> Json:
         """Audit the method's end of the stream by models of other seeds: predictions are all that it takes."""
-        setup, gone = self.streaming, [id_ for ids in self.requests() for id_ in ids]
+        setup, requests = self.streaming, self.requests()
+        gone = [id_ for ids in requests for id_ in ids]
         with_records, retrained = with_and_without(self.plan.shadows)
         random = np.random.default_rng(stream(self.seed, STREAM, 8))
         asked = setup.training.select(np.sort(random.choice(gone, min(ASKED, len(gone)), replace=False)))
@@ -224,7 +223,8 @@ class Promises:
 
         first = 1_000 * (1 + self.seed)
         model = METHODS[name](setup.bench(self.seed), setup.training, self.seed)
-        model.forget(gone)
+        for ids in [gone] if name in TRAINING else requests:
+            model.forget(ids)
         audited = np.concatenate([model.probabilities(asked), model.probabilities(setup.test)])
         never = np.stack([said(left, first + number) for number in range(retrained)])
         once = np.stack([said(setup.training, 2 * first + number) for number in range(with_records)])
@@ -238,6 +238,12 @@ class Promises:
             finding = audit_predictions(audited, never, once, labels, forgotten)
             found |= {"words": finding.words, "p": finding.p_value, "power": finding.power["all kept"].rate}
         return found
+
+
+def away(model: Method, name: str, bench: Bench, left: Dataset, seed: int, test: Dataset) -> float:
+    """How far a model's probabilities are at most from those of a new fit on what is left, under the same noise."""
+    again = model.anew(left) if isinstance(model, Certified) else METHODS[name](bench, left, seed)
+    return float(np.abs(model.probabilities(test) - again.probabilities(test)).max())
 
 
 def right(said: NDArray[np.float64], records: Dataset) -> float:

@@ -1,7 +1,7 @@
 """Seven techniques to forget without retraining, each a function that changes networks in place.
 
-None promises anything that somebody could check. Settings are arguments, and their defaults what was published, or as
-near to it as another network allows; `GRIDS` has what is tried beside that.
+None promises anything that somebody could check. Settings are arguments, and their defaults usual values, not always
+those of the papers; `GRIDS` has what is tried beside that. SCRUB is without its rewinding (SCRUB+R).
 
 References
 ----------
@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from lab.compare.descent import Technique, Weights, Work, change, cross_entropies, descend
-from maxrr.data import Dataset
+from lab.compare.descent import Technique, Weights, Work, cross_entropies, descend
 from maxrr.nets.inputs import Records
 
 LABELS, DRAWN, SAMPLE = 1, 2, 3  # what numbers are drawn for
@@ -176,7 +175,7 @@ TECHNIQUES: Mapping[str, Any] = {
     "MSG": msg, "CT": transpose,
 }  # fmt: skip
 
-# What is tried of each, on validation records: the first is published, or the function's own.
+# What is tried of each, on validation records: the first are the function's own, usual values.
 Settings = Mapping[str, Any]
 RATES: tuple[Settings, ...] = ({}, {"lr": 1e-3}, {"lr": 3e-2}, {"lr": 1e-1})
 FASTER: tuple[Settings, ...] = ({}, {"lr": 3e-3}, {"lr": 1e-2}, {"lr": 3e-2})
@@ -194,14 +193,3 @@ GRIDS: Mapping[str, tuple[Settings, ...]] = {
 def technique_of(name: str, settings: Settings) -> Technique:
     """A technique with these settings."""
     return partial(TECHNIQUES[name], **settings)
-
-
-def as_policy(technique: Technique, seed: int = 0, device: str = "cpu") -> Any:
-    """Make a `core_policy` of a technique: it changes the extractor below our heads, with these as the last layer."""
-
-    def policy(extractor: nn.Module, core: Dataset, leaving: Dataset, heads: nn.Linear) -> nn.Module:
-        whole = nn.Sequential(extractor, heads)
-        change(technique, [whole], core, leaving, [seed], torch.device(device), heads.out_features)
-        return extractor
-
-    return policy

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from lab.compare.exact import CORE, FROZEN, METHODS, Bench, Certified, Ridge, Sisa
+from lab.compare.promises import away
 from maxrr import MaxRR
 from maxrr.core import Frozen, HashCore
 from maxrr.data import Dataset
-from maxrr.nets import MLP, NoNetwork, Recipe
+from maxrr.nets import MLP, NoNetwork, Recipe, train
 
 
 def table(count=120, seed=0):
@@ -72,7 +73,22 @@ def test_sisa_trains_the_touched_shards_alone_from_the_touched_slice_on():
     expected[parts[row]] = [True, True, True, False]
     assert same == expected
     weights = sum(value.nbytes for value in before[0][0].state_dict().values())
-    assert one.kept == one.PARTS * one.SLICES * weights
+    assert one.kept == one.PARTS * (one.SLICES - 1) * weights  # first weights follow from a seed
+
+
+def test_sisa_trains_each_time_on_all_slices_so_far(monkeypatch):
+    seen = []
+
+    def watched(network, records, *others, **options):
+        seen.append(set(records.ids.tolist()))
+        return train(network, records, *others, **options)
+
+    monkeypatch.setattr("lab.compare.exact.train", watched)
+    one = Sisa(replace(bench(), part=Recipe(epochs=2)), DATA, 3)
+    parts, slices = one.place(DATA)
+    expected = [set(DATA.ids[(parts == part) & (slices <= number)].tolist())
+                for part in range(one.PARTS) for number in range(one.SLICES)]  # fmt: skip
+    assert seen == expected
 
 
 def test_what_certified_removal_leaves_is_within_its_bound_and_near_a_new_fit():
@@ -87,6 +103,34 @@ def test_what_certified_removal_leaves_is_within_its_bound_and_near_a_new_fit():
     again = Certified(steady, DATA.without(GONE[:2]), 0)
     assert (one.fits, torch.equal(again.noise, noise)) == (1, True)
     assert (one.weights - again.weights).norm() < 0.2 * (start - again.weights).norm()
+
+
+def test_the_noise_of_certified_removal_hides_what_its_theorem_says():
+    """C. Guo et al., theorem 3: noise of σ = c · bound / ε with c = √(2 ln(1.5 / δ)), here 4.3854."""
+    assert Certified(replace(bench(), certified=(0.1, 3.0)), DATA, 0).most == pytest.approx(3.0 / 4.38538, rel=1e-5)
+
+
+def test_what_requests_leave_adds_up():
+    one, expected = Certified(replace(bench(), certified=(0.1, 10.0)), DATA, 0), np.zeros(3)
+    for id_ in GONE[:3]:
+        before = one.weights.clone()
+        one.forget([id_])
+        steps = (one.weights - before).numpy()
+        X = one.X.numpy()
+        expected += 0.25 * np.linalg.norm(X, 2) * np.linalg.norm(steps, axis=0) * np.linalg.norm(X @ steps, axis=0)
+        assert one.left.numpy() == pytest.approx(expected, rel=1e-5)
+    assert one.fits == 1
+
+
+def test_a_new_fit_has_the_noise_that_certified_removal_has_now():
+    one = Certified(replace(bench(), certified=(1e-3, 1e-3)), DATA, 0)
+    for id_ in DATA.ids[:10].tolist():
+        one.forget([id_])
+    again = one.anew(DATA.without(DATA.ids[:10]))
+    assert one.fits == again.fits > 1
+    assert torch.equal(one.noise, again.noise)
+    assert not torch.equal(one.noise, Certified(one.bench, DATA, 0).noise)
+    assert away(one, "certified removal", one.bench, one.records, 0, TEST) < 1e-4
 
 
 def test_certified_removal_fits_anew_once_the_noise_hides_no_more():

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lab.compare import networks, running
-from lab.compare.exact import CORE, FROZEN, METHODS
+from lab.compare.exact import CORE, FROZEN, METHODS, Certified
 from lab.compare.pieces import Pieces
 from lab.compare.promises import Promises
 from lab.compare.running import best, measure
@@ -18,7 +18,7 @@ from lab.figures.compare import draw
 from lab.figures.look import look
 from lab.results import Clock, OutOfTimeError
 from maxrr import LinearSVM
-from maxrr.nets import LeNet5, split
+from maxrr.nets import LeNet5, split, train
 
 CPU = torch.device("cpu")
 SMOKE = PROFILES["smoke"]
@@ -129,6 +129,53 @@ def test_records_that_models_learn_by_heart_are_memorised(tmp_path, monkeypatch)
     monkeypatch.setitem(one.__dict__, "plan", replace(one.plan, recipe=replace(one.plan.recipe, epochs=120)))
     scores = networks.memorised(one)
     assert scores[:8].mean() > scores[8:].mean() + 0.2
+
+
+@pytest.mark.parametrize("use", networks.USES)
+def test_retrained_models_never_had_the_records(tmp_path, use):
+    """The yardstick: the network that training from its seed gives on all others that it may see."""
+    one = study(tmp_path)
+    gone = one.core[3:40]
+    (made,) = networks.trained(one, use, "retrained", 1, gone)
+    ids = one.training.ids if use == networks.ALONE else one.core
+    rest = one.training.without(np.setdiff1d(one.training.ids, np.setdiff1d(ids, gone)))
+    alone = train(one.network, rest, one.seeds("retrained", 1)[0], recipe=one.plan.recipe, device=CPU).network
+    assert all(torch.equal(value, alone.state_dict()[name]) for name, value in made.state_dict().items())
+
+
+@pytest.mark.parametrize("use", networks.USES)
+def test_a_diverged_model_ends_no_piece(tmp_path, monkeypatch, use):
+    def half(work):
+        if work.seeds == (1,):
+            work.stack.weights["0.weight"].data.fill_(np.nan)
+
+    monkeypatch.setattr(networks, "technique_of", lambda name, settings: half)
+    one = study(tmp_path)
+    gone = one.forget_set("mixed 10", lambda: np.zeros(len(one.training)))
+    piece = networks.try_one(one, use, "mixed 10", gone, "MSG", {})
+    assert (piece["models"], piece["diverged"], piece["accuracy"]["test"][1]) == (2, 1, 0.0)
+    assert piece["accuracy"]["test"][0] > 0.0
+    assert np.isfinite(
+        [piece["klom"]["forgotten"]["95th"], piece["features"]["auc"], *piece["claimed unlearned"]]
+    ).all()
+    chosen = networks.choose(one, use, "MSG")
+    assert (chosen["chosen"], chosen["tried"][0]["distance"]) == ({}, None)
+
+
+def test_the_audited_end_is_the_end_of_the_stream(tmp_path, monkeypatch):
+    """Certified removal ends elsewhere if all leave at once; methods that train for a request do not."""
+    steps = {}
+
+    class Watched(Certified):
+        def forget(self, ids):
+            steps.setdefault(self.seed, []).append(list(ids))
+            super().forget(ids)
+
+    monkeypatch.setitem(METHODS, "certified removal", Watched)
+    work = Promises(replace(SMOKE.d, shadows=32), 0, CPU, Pieces(tmp_path, {"profile": "smoke", "seed": 0}, CPU))
+    _ = work.streaming
+    work.audit_end("certified removal")
+    assert steps == {0: work.requests()}
 
 
 def test_the_end_of_a_stream_is_audited(tmp_path, monkeypatch):

@@ -12,7 +12,6 @@ from lab.compare.descent import Stack, Work, change, height, nobody
 from lab.compare.techniques import (
     GRIDS,
     TECHNIQUES,
-    as_policy,
     divergence,
     fine_tune,
     msg,
@@ -23,8 +22,6 @@ from lab.compare.techniques import (
     technique_of,
     transpose,
 )  # fmt: skip
-from maxrr import MaxRR
-from maxrr.core import HashCore
 from maxrr.data import Dataset
 from maxrr.nets import LeNet5
 from maxrr.nets.inputs import records
@@ -80,6 +77,27 @@ def test_a_step_of_neg_grad_is_down_one_gradient_and_up_the_other(climb):
     after = changed(lambda work: neg_grad(work, epochs=1, lr=0.5, climb=climb), of=linear)["1.weight"]
     expected = before - 0.5 * ((1 - climb) * slope(before, STAY) - climb * slope(before, LEAVE))
     assert torch.allclose(after, expected, atol=1e-5)
+
+
+def test_the_second_step_has_momentum():
+    linear = nn.Sequential(nn.Flatten(), nn.Linear(64, 3, bias=False))
+    before = linear[1].weight.detach().clone()
+    first = slope(before, STAY)
+    once = before - 0.1 * first
+    expected = once - 0.1 * (0.9 * first + slope(once, STAY))
+    after = changed(lambda work: fine_tune(work, epochs=2, lr=0.1), of=linear)["1.weight"]  # a batch is all records
+    assert torch.allclose(after, expected, atol=1e-5)
+
+
+def test_scrub_steps_away_from_the_teacher_on_what_it_forgets():
+    teacher = network()
+    inputs = records(LEAVE, teacher, CPU).batch(torch.arange(6))[0]
+    apart = {}
+    for climbs in (0, 4):
+        weights = changed(lambda work, climbs=climbs: scrub(work, 5, climbs, lr=0.3, alpha=0.0, climbing=1.0))
+        scores = [torch.func.functional_call(teacher, state, inputs) for state in (teacher.state_dict(), weights)]
+        apart[climbs] = divergence(scores[0][None], scores[1][None], 4.0).item()
+    assert apart[4] > 1.1 * apart[0] > 0.0
 
 
 def test_kl_is_pytorchs_and_none_from_oneself():
@@ -151,7 +169,7 @@ def test_forgetting_labels_costs_accuracy_on_them():
         assert functional.cross_entropy(later(inputs), labels).item() > before
 
 
-# Networks together, and below our heads
+# Networks together
 
 
 @pytest.mark.parametrize("name", TECHNIQUES)
@@ -163,21 +181,6 @@ def test_networks_together_end_where_each_ends_alone(name):
     work.stack.write_to(both)
     assert all(near(dict(made.state_dict()), one) for made, one in zip(both, alone, strict=True))
     assert len(nobody(STAY, both[0], CPU)) == 0
-
-
-def test_below_our_heads_it_changes_the_extractor():
-    data = images(60)
-    model = MaxRR(network(), HashCore(0.5, key="k"), epochs=2, device="cpu").fit(data)
-    extractor, heads = copy.deepcopy(model.extractor_), model.heads_
-    gone = model.core_.ids[:4]
-    receipt = model.unlearn(gone, core_policy=as_policy(technique_of("NegGrad+", {}), seed=3))
-    layer = nn.Linear(heads.coef_.shape[1], 3)
-    with torch.no_grad():
-        layer.weight.copy_(torch.tensor(heads.coef_)), layer.bias.copy_(torch.tensor(heads.intercept_))
-    core = data.select(np.sort(model.core_.ids))
-    change(technique_of("NegGrad+", {}), [nn.Sequential(extractor, layer)], core, data.select(gone), [3], CPU, 3)
-    assert near(dict(extractor.state_dict()), dict(model.extractor_.state_dict()))
-    assert receipt.guarantee == "approximate-refit"
 
 
 @pytest.mark.parametrize("name", GRIDS)
