@@ -121,6 +121,7 @@ def test_heads_on_small_features_are_the_same_in_other_units():
     assert np.allclose(one.decision_function(X), heads.decision_function(X * units))
 
 
+@pytest.mark.long
 def test_records_that_models_learn_by_heart_are_memorised(tmp_path, monkeypatch):
     one = study(tmp_path, memory=8)
     labels = one.training.labels.copy()

@@ -192,7 +192,7 @@ def test_progress_is_shown_where_somebody_looks_on(monkeypatch, capsys):
         assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     fresh(HashCore(0.5, key="house"), data).fit(data)
-    assert "\rtraining: " in capsys.readouterr().err
+    assert "\r[          ] training: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("last", [nn.Softmax(dim=1), nn.LogSoftmax(dim=1), None])
