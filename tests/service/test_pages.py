@@ -11,6 +11,8 @@ from maxrr.errors import NotAKey
 from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.service import app, pages, sessions, tables
 from maxrr.service.pages import POLICY, router
+from maxrr.service.requests import Asked, today
+from maxrr.service.states import ADD
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES
 from maxrr.service.verifying import keys_in
 from tests.service.conftest import KEY, House
@@ -443,6 +445,12 @@ def test_audits_and_replays_are_asked_for_and_told(house, visit, monkeypatch):
     write(house, 1, state="failed", result="records-missing")
     assert 'data-job="audit" data-state="failed"' in operator.get(where).text
     assert f'href="{where}/audit"' not in visit(AUDITOR).get(where).text
+
+
+def test_an_addition_that_names_no_person_has_a_page(house, visit):
+    nobody = Asked({**ADDED, "subjects": None}, "none", today(), ADD)
+    request, _ = house.service.requests.submit(nobody, OPERATOR)
+    assert visit(OPERATOR).get(f"/requests/{request.id}").status_code == 200
 
 
 @pytest.mark.parametrize("what", ["additions", "corrections"])
