@@ -1,6 +1,7 @@
 """Several requests in a block: one training, one move of the heads, one commit, and a receipt for each."""
 
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -155,6 +156,24 @@ def test_somebody_who_is_asked_for_twice_is_forgotten_once(workspace, records):
     assert (first.number, first.already_forgotten) == (1, 0)
     assert (second.number, second.already_forgotten, second.tombstones) == (2, 1, [])
     assert workspace.find(subject=person).receipts == {1: "forgotten", 2: "forgotten before"}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("case", ["hash", "hash in shards"])
+def test_joint_receipts_count_the_records_of_their_own_person_alone(template, tmp_path, case):
+    """Also that of somebody under two tickets, of whom the extractor that is trained again keeps nothing."""
+    records, _ = cases()[case]
+    with Workspace.open(copied(template(case), tmp_path / "ws"), records=lambda: records) as workspace:
+        core, influential, free = (each.tolist() for each in kinds(workspace.model))
+        people = np.unique(records.subjects[np.isin(records.ids, core)])[:3].tolist()
+        mine = [records.ids[records.subjects == person].tolist() for person in people]
+        receipts = together(workspace, subjects=[[each] for each in [*people, people[0]]], core_policy="retrain")
+    naive = [tuple(len({*ids} & {*kind}) for kind in (core, influential, free)) for ids in mine] + [(0, 0, 0)]
+    assert [(each.core, each.influential, each.free) for each in receipts] == naive
+    assert [(each.requested, each.already_forgotten) for each in receipts] == [(len(ids), 0) for ids in mine] + [(1, 1)]
+    numbers = {int(number) for number in re.findall(r"\d+(?= records? )", receipts[-1].reason)}
+    assert numbers <= {naive[0][0]}  # and not how many of all people are core
+    assert [said for each in receipts for said in contradictions(each)] == []
 
 
 def test_nothing_is_done_where_something_is_raised(workspace, records, monkeypatch):

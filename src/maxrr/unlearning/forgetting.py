@@ -291,6 +291,8 @@ def make_group(fitted: ModelState, requests: Iterable[NamedRecords], core_policy
 def state_without(now: ModelState, member: Member, number: int) -> ModelState:
     """Return the state in which the next request of a group is looked up: without the records of the one before."""
     then = transitions.without_records(now, member.plan.request, member.tombstones)
+    if member.plan.action is Action.retrain:  # of nobody's records the extractor will keep anything
+        then = changed(then, in_extractor=frozenset(), stale=frozenset())
     if member.people:
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         then = changed(then, people=then.people.with_more(dict.fromkeys(member.people, Forgotten(number, moment))))
