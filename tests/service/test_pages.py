@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -424,9 +425,116 @@ def test_other_answers_are_explained(house, visit, outcome):
     )
     assert visit(AUDITOR).get(f"/requests/{asked}/receipt").status_code == 409
     letter = visit(REQUESTER).get(f"/requests/{asked}/letter")
-    assert (letter.status_code, 'data-said="nothing"' in letter.text) == (
-        (200, True) if outcome == "nothing" else (409, False)
-    )
+    assert re.findall('data-said="([a-z-]+)"', letter.text) == ["nothing" if outcome == "nothing" else "refused"]
+    assert ("99999" in letter.text) == (outcome == "nothing")
+
+
+def answered(house, **named):
+    """Ask for something, let it be carried out, and return the path of its page."""
+    asked = house.submit(**named)["id"]
+    house.work()
+    house.service.current.refresh()
+    return f"/requests/{asked}"
+
+
+def test_what_was_forgotten_before_is_said_with_its_receipt_and_its_proof(house, visit):
+    operator, (free, other, *_), (shaping, *_) = visit(OPERATOR), house.ids("free"), house.ids("influential")
+    answered(house, ids=[free])
+    answered(house, ids=[shaping])
+    for ids, said, receipts in (
+        ([free], "before", "1"), ([shaping], "before", "2"), ([free, shaping], "before", "2 1"),
+        ([shaping, other], "exact-untouched", "2"),
+    ):  # fmt: skip
+        where = answered(house, ids=ids)
+        assert f'data-earlier="{receipts}"' in operator.get(where).text
+        letter = operator.get(f"{where}/letter").text
+        assert re.findall('data-(said|earlier)="([a-z0-9 -]+)"', letter) == [("said", said), ("earlier", receipts)]
+        proof = operator.get(f"{where}/page")
+        assert ("data-proof" in letter, proof.status_code) == (True, 200)
+        dossier = house.call("GET", f"/v1{where}/page?form=json").json()
+        named = {each["id"]["int"] for each in dossier["records"]}
+        assert named == ({other} if other in ids else {ids[-1]})  # what the newest of these receipts has forgotten
+
+
+def test_a_person_who_asks_again_gets_the_proof_of_the_first_receipt(house, visit):
+    person, operator = int(table().subjects[0]), visit(OPERATOR)
+    first = house.submit(subject=person)["id"]
+    house.call("POST", f"/v1/requests/{first}/approve", json={"policy": "retrain"})
+    house.work()
+    house.service.current.refresh()
+    where = answered(house, subject=person)
+    assert 'data-said="before" data-earlier="1"' in operator.get(f"{where}/letter").text
+    dossier = house.call("GET", f"/v1{where}/page?form=json").json()
+    assert len(dossier["records"]) == (table().subjects == person).sum()
+
+
+def test_a_letter_states_the_guarantee_of_the_records_of_its_own_person(house, visit):
+    """And not that of those with which they were answered together."""
+    operator = visit(OPERATOR)
+    kinds = {"core": "exact-retrain", "influential": "exact-refit", "free": "exact-untouched"}
+    asked = {kind: house.submit(ids=house.ids(kind)[:1])["id"] for kind in kinds}
+    with house.service.settings.open(False) as workspace, workspace.batch(core_policy="retrain") as batch:  # and killed
+        for kind, id_ in asked.items():
+            batch.unlearn(house.ids(kind)[:1], ticket=id_)
+    house.call("POST", f"/v1/requests/{asked['core']}/approve", json={"policy": "retrain"})
+    house.work()
+    house.service.current.refresh()
+    for kind, guarantee in kinds.items():
+        assert house.follow(asked[kind])["guarantee"] == "exact-retrain"
+        assert f'data-said="{guarantee}"' in operator.get(f"/requests/{asked[kind]}/letter").text
+        assert f'data-guarantee="{guarantee}"' in operator.get(f"/requests/{asked[kind]}").text
+
+
+def test_who_is_refused_gets_a_letter_with_the_reason(house, visit, waiting):
+    operator = visit(OPERATOR)
+    assert operator.get(f"/requests/{waiting}/letter").status_code == 409
+    operator.post(f"/requests/{waiting}/refuse", reason="the books are kept until 2030")
+    letter = operator.get(f"/requests/{waiting}/letter").text
+    assert 'data-said="refused"' in letter
+    assert "2030" in letter
+    assert f"/requests/{waiting}/letter" in operator.get(f"/requests/{waiting}").text
+
+
+def test_a_letter_has_its_sender_and_what_a_search_found(house, visit, monkeypatch):
+    operator, where = visit(OPERATOR), f"/requests/{approximate(house)}/letter"
+    letter = operator.get(where).text
+    assert ("data-sender" in letter, "data-searched" in letter, "MAXRR_OPERATOR" in letter) == (False, False, True)
+    monkeypatch.setenv("MAXRR_OPERATOR", "Example <b>Ltd</b>, +49 1")
+    done(house, monkeypatch)
+    letter = operator.get(where).text
+    assert ("data-sender" in letter, "&lt;b&gt;Ltd" in letter) == (True, True)
+    assert 'data-searched="indistinguishable"' in letter
+
+
+def test_a_search_that_cannot_find_anything_is_not_offered_and_not_begun(house, visit):
+    operator, free, influential = visit(OPERATOR), house.ids("free"), house.ids("influential")
+    for ids, offered in (([free[0]], False), ([influential[0]], True), ([influential[0]], False)):  # asked once more
+        where = answered(house, ids=ids)
+        assert (f'href="{where}/audit"' in operator.get(where).text) == offered
+        assert operator.get(f"{where}/audit").status_code == (200 if offered else 409)
+    fixed = correction(house, "core")
+    asked = house.call("POST", "/v1/corrections", json=fixed).json()["id"]
+    house.call("POST", f"/v1/requests/{asked}/approve", json={"policy": "keep-extractor"})
+    house.work()
+    assert house.follow(asked)["guarantee"] == "approximate-refit"
+    assert house.call("GET", f"/v1/requests/{asked}/jobs").json() == []
+
+
+def test_who_opened_an_answer_and_who_handed_it_over_are_events(house, visit):
+    where = answered(house, ids=house.ids("free")[:1])
+    visit(OPERATOR).get(f"{where}/letter")  # who has not asked for it
+    for _ in range(2):
+        visit(REQUESTER).get(f"{where}/letter")
+    visit(OPERATOR).post(f"{where}/delivered")
+    later = answered(house, ids=house.ids("free")[:1])
+    visit(REQUESTER).get(f"{later}/receipt")
+    house.service.requests.forget(-1)
+    for path, who in ((where, "operator"), (later, "service:names")):
+        events = house.follow(path.rpartition("/")[2])["events"]
+        assert [(each["state"], each["actor"]) for each in events[-2:]] == [
+            ("fetched", "requester"), ("delivered", who),
+        ]  # fmt: skip
+        assert visit(AUDITOR).get(path).text.count('data-state="fetched"') == 1
 
 
 def test_audits_and_replays_are_asked_for_and_told(house, visit, monkeypatch):
@@ -487,6 +595,39 @@ def test_a_form_that_is_wrong_comes_back_with_what_was_said(house, visit):
     assert house.call("GET", "/v1/requests").json()["requests"] == []
 
 
+def test_ids_of_which_some_are_unknown_come_back_with_these(house, visit):
+    operator, free = visit(OPERATOR), house.ids("free")[0]
+    answer = operator.post("/ask", ids=f"{free}\n12\n13")
+    assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("ids", "unknown-id")]
+    assert re.findall("<code data-unknown>([0-9, ]+)</code>", answer.text) == ["12, 13"]
+    assert house.call("GET", "/v1/requests").json()["requests"] == []
+    assert operator.post("/ask", ids="12\n13").status_code == 303  # 'nothing here' is an answer
+
+
+def test_what_waits_already_is_not_asked_for_once_more(house, visit, waiting):
+    requester, core = visit(REQUESTER), house.ids("core")
+    answer = requester.post("/ask", ids=f"{core[5]}, {core[0]}")
+    assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("ids", "asked-already")]
+    assert f'href="/requests/{waiting}"' in answer.text
+    where = requester.post("/ask", ids=f"{core[5]}", key="k").headers["location"]
+    assert requester.post("/ask", ids=f"{core[5]}", key="k").headers["location"] == where  # the same form again
+    house.tokens["other"] = house.service.tokens.make("other", REQUESTER)
+    assert visit("other").post("/ask", ids=f"{core[0]}").status_code == 303  # who must not learn of it
+
+
+def test_forms_say_what_follows_and_on_which_scale_values_are(house, visit):
+    operator, test = visit(OPERATOR), table(40, seed=3)
+    assert "data-span" not in operator.get("/add").text
+    house.worker.settings = replace(house.service.settings, sides=lambda workspace: (table(), test))
+    house.worker.record_version()
+    (version,) = house.call("GET", "/v1/model/versions").json()
+    assert version["span"] == [test.inputs.min(), test.inputs.max()]
+    for path in ("/add", "/correct"):
+        text = operator.get(path).text
+        assert 'data-follows="other-records"' in text
+        assert f'data-span="{version["span"][0]} {version["span"][1]}"' in text
+
+
 VALUES = "1 2.5,3\t-4;0"
 
 
@@ -544,8 +685,8 @@ def test_pages_of_the_list(house, visit, monkeypatch):
             more = re.search(r'href="([^"]*after=[^"]*)"', text)
             path = more and more[1].replace("&amp;", "&")
         assert seen == expected
-    for part in (asked[0], asked[0][:8].upper()):
-        assert operator.get(f"/requests?find=%20{part}").headers["location"] == f"/requests/{asked[0]}"
+    for text in (asked[0], asked[0].upper()):
+        assert operator.get(f"/requests?find=%20{text}").headers["location"] == f"/requests/{asked[0]}"
     assert [operator.get(f"/requests?find={part}").status_code for part in ("_", "%25", "x")] == [404] * 3
     for wrong in ("which=x", "after=x", "after=2026-01-01.x", "after=9999-99-99.1"):
         assert operator.get(f"/requests?{wrong}").status_code in (200, 422)
@@ -572,6 +713,7 @@ def test_an_auditor_verifies_the_log_and_sees_what_was_changed(house, visit):
     assert set(held(kept="").values()) == {"yes"}
     assert auditor.post("/verify", keys="none").status_code == 422
     other = type(KEY).generate().public.pem.decode()
+    assert 'data-wrong="untrusted-key"' in auditor.post("/verify", keys=other).text
     assert held(other) == {"log": "no", "answers": "no", "forgotten": "yes", "history": "no"}
     assert held(kept="x")["history"] == "no"
     table = tables.requests
@@ -594,6 +736,21 @@ def test_the_overview_says_what_is_to_be_done_next(house, visit, waiting):
     operator.post(f"/requests/{waiting}/refuse")
     assert waiting not in operator.get("/").text
     assert 'data-workers="0"' in operator.get("/").text
+
+
+def test_the_overview_counts_the_records_that_there_are_now(house, visit):
+    """Also where the bytes of the model, and so its version, have stayed as they were."""
+    house.worker.record_version()
+    answered(house, ids=house.ids("free")[:3])
+    house.worker.record_version()
+    assert len(house.call("GET", "/v1/model/versions").json()) == 1
+    assert 'data-now="77"' in visit(OPERATOR).get("/").text
+
+
+def test_a_request_that_no_plan_answers_has_no_empty_section(house, visit):
+    asked = house.submit(ids=[house.ids("free")[0], 12])["id"]
+    text = visit(OPERATOR).get(f"/requests/{asked}").text
+    assert (text.count("<h2>"), text.count("<section")) == (2, 3)
 
 
 def test_the_pages_open_while_there_is_no_model(settings):

@@ -5,37 +5,36 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from maxrr.cli import show
-
-if TYPE_CHECKING:
-    from maxrr.service.requests import Request
 
 SHOP = "shop"
 
 
 def demo_workspace(place: Path, port: int) -> Path:
-    """Make a workspace that signs, ask its service for something of each kind, and print the tokens."""
+    """Make a workspace that signs, ask its service for something of each kind, and print what is needed to look on."""
     from maxrr.cli.demo import SOURCE, model_of
     from maxrr.data import load
     from maxrr.evidence import make_key
     from maxrr.evidence.signing import ENVIRONMENT
     from maxrr.workspace import Workspace
 
-    key = make_key(place / "key.pem")
+    key, folder = make_key(place / "key.pem"), place / "ws"
     os.environ[ENVIRONMENT] = (place / "key.pem").read_text()  # for the worker, too
     training, test = load("digits")
-    training, folder = training.in_order(), place / "ws"
     with show.progress():
         workspace = Workspace.create(
-            folder, model_of(training), training, source=SOURCE, test=test, progress=show.report, signing_key=key,
+            folder, model_of(training), training.in_order(), source=SOURCE, test=test, progress=show.report,
+            signing_key=key,
         )  # fmt: skip
     with workspace:
         kinds = {kind: workspace.model.ids_of(kind).tolist() for kind in ("free", "influential", "core")}
     tokens = ask(folder, kinds)
     show.say(f"Three tokens, shown this once, for http://127.0.0.1:{port}:")
     show.facts(list(tokens.items()))
+    show.say("Ids of records to ask for, by how much the model learned from them (no record says whom it is about):")
+    show.facts([(kind, ", ".join(map(str, ids[10:15]))) for kind, ids in kinds.items()])
+    print(f"The public key, which the page Check asks for:\n{key.public.pem.decode()}")
     return folder
 
 
@@ -48,16 +47,12 @@ def ask(folder: Path, kinds: dict[str, list[int]]) -> dict[str, str]:
     from maxrr.workspace import Workspace
 
     service = Service.of(Settings(folder, lambda read_only: Workspace.open(folder, read_only=read_only)))
-
-    def submit(ids: list[int], days: int = 30) -> Request:
-        return service.requests.submit(Asked({"ids": ids}, "gdpr", today() + timedelta(days=days)), SHOP)[0]
-
-    submit(kinds["free"][:2])
-    submit(kinds["influential"][:3])
-    submit(kinds["core"][:1], days=-1)
-    submit(kinds["core"][1:4], days=5)
-    submit([987_654_321])
-    service.requests.decide(submit(kinds["free"][2:3]), "cancelled", SHOP, "asked for by mistake")
+    free, influential, core = kinds.values()
+    for ids, days in (
+        (free[:2], 30), (influential[:3], 30), (core[:1], -1), (core[1:4], 5), ([987_654_321], 30), (free[2:3], 30),
+    ):  # fmt: skip
+        last, _ = service.requests.submit(Asked({"ids": ids}, "gdpr", today() + timedelta(days=days)), SHOP)
+    service.requests.decide(last, "cancelled", SHOP, "asked for by mistake")
     made = {REQUESTER: service.tokens.make(SHOP, REQUESTER)}
     made |= {role: service.tokens.make(role, role) for role in (OPERATOR, AUDITOR)}
     service.close()

@@ -212,7 +212,7 @@ class Callbacks:
                 arrived.append(step.request.serial)
         self._write(endings)
         if arrived:
-            self.requests.note_fetched(arrived)
+            self.requests.note_fetched(arrived, some[0].protocol)
 
     def _write(self, endings: Sequence[Mapping[str, Any]]) -> None:
         table = tables.deliveries

@@ -44,6 +44,16 @@ class Snapshot:
         """Return some of the receipts. To read all may take long."""
         return [self.workspace.receipt(number).receipt for number in numbers]
 
+    def earlier(self, receipt: Receipt) -> list[Receipt]:
+        """Return the receipts by which was forgotten what was asked for once more, the newest first."""
+        gone, found = set(receipt.earlier_tombstones), list[Receipt]()
+        number = min(receipt.number - 1, self.status.requests) if gone else 0
+        while gone and number:
+            (before,) = self.receipts([number])
+            named = gone & {*before.tombstones, *(before.subject_tombstones or ())}
+            found, gone, number = found + [before] * bool(named), gone - named, number - 1
+        return found
+
 
 class Current:
     """A snapshot of the workspace that follows it. Whoever has one keeps it: another takes its place, all at once.
@@ -57,7 +67,7 @@ class Current:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.code = ModelAway.code
-        self._found: Snapshot | None = None
+        self.found: Snapshot | None = None
         self._read = dict[str, int]()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="snapshot", daemon=True)
@@ -80,14 +90,14 @@ class Current:
         maxrr.errors.ModelAway
             None could be read yet.
         """
-        if self._found is None:
+        if self.found is None:
             raise ModelAway(f"the model could not be read yet ({self.code}): try again")
-        return self._found
+        return self.found
 
     def refresh(self) -> None:
         """Read the workspace, if it has gone on since it was read."""
         grown = {path.name: path.stat().st_size for path in self.settings.workspace.glob("history-*.bin")}
-        if grown == self._read and self._found is not None:
+        if grown == self._read and self.found is not None:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OlderCopyWarning)
@@ -95,7 +105,7 @@ class Current:
         workspace.check_code()
         some = workspace.model.ids_of()[:1].tolist()
         workspace.model.plan(some)  # makes the indexes, for which no caller waits
-        self._found, self._read = Snapshot(workspace), grown
+        self.found, self._read = Snapshot(workspace), grown
 
     def _follow(self) -> None:
         pause = PAUSE

@@ -146,8 +146,8 @@ class OpenDSR:
         }  # fmt: skip
 
     def message(self, step: Step) -> Message | None:
-        """Return what a controller is told of a step: nothing of those that leave a request pending."""
-        if step.before in ("", *PENDING_STATES) and step.state in PENDING_STATES:
+        """Return what a controller is told of a step: nothing of those that leave a request as pending as it was."""
+        if step.state not in STATUS or (step.before in ("", *PENDING_STATES) and step.state in PENDING_STATES):
             return None
         said = self.status(step.request, step.state)
         content = json.dumps({**said, "status_callback_url": step.url}).encode()

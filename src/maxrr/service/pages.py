@@ -2,16 +2,17 @@
 
 import hmac
 import json
+import os
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import resources
-from math import prod
-from typing import Annotated, Any
+from itertools import groupby
+from operator import attrgetter
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
@@ -29,22 +30,23 @@ from maxrr.plain_text import tame
 from maxrr.report import words
 from maxrr.report.charts import shares
 from maxrr.report.page import render
-from maxrr.service import figures, problems, routes, sessions, states, versions
+from maxrr.service import problems, routes, sessions, states, versions
 from maxrr.service.current import Snapshot
 from maxrr.service.guard import Guard
 from maxrr.service.intake import taken
 from maxrr.service.jobs import AUDIT, KINDS
-from maxrr.service.planning import look
+from maxrr.service.planning import plan_of
 from maxrr.service.requests import Asked, Request, today
 from maxrr.service.sessions import IDLE, cookie_of, form_token, new_cookie, set_cookie
-from maxrr.service.states import ADD, DONE, ERASE, FAILED, OPEN, RECTIFY, STATES, WAITING
+from maxrr.service.states import ADD, DONE, ERASE, FAILED, OPEN, RECTIFY, REFUSED, STATES, WAITING
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
 from maxrr.service.verifying import keys_in, verify
 from maxrr.unlearning import MaxRR
-from maxrr.unlearning.actions import REFUSE
+from maxrr.unlearning.actions import REFUSE, Guarantee
 from maxrr.unlearning.receipts import in_words
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.version import __version__
+from maxrr.workspace.dossiers import OPERATOR as SENDER
 
 READ, ASK, WATCH = (REQUESTER, OPERATOR, AUDITOR), (REQUESTER, OPERATOR), (OPERATOR, AUDITOR)
 POLICY = (
@@ -54,17 +56,16 @@ POLICY = (
 FORM = "application/x-www-form-urlencoded"
 BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
 LISTS = {"open": OPEN, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
-SHOWN, NEXT = 50, 5  # requests on a page of the list, and on the overview
+SHOWN, NEXT, DAYS = 50, 5, 30  # requests on a page of the list, and on the overview; days in its chart
 ALWAYS = {
     "policy": POLICY.partition("; frame")[0], "version": __version__, "idle": IDLE, "tame": tame, "day": words.day,
-    "utc": partial(datetime.fromtimestamp, tz=UTC), "parsed": datetime.fromisoformat, "records": words.thousands,
-    "percent": partial(words.percent, decimals=1), "open": OPEN,
+    "utc": partial(datetime.fromtimestamp, tz=UTC), "parsed": datetime.fromisoformat, "timedelta": timedelta,
+    "percent": partial(words.percent, decimals=1), "records": words.thousands, "open": OPEN, "history": versions.listed,
 }  # fmt: skip
 """What every page has."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A step that somebody may take with a request: who may, in which states, and by which form of the interface."""
 
     roles: Sequence[str]
@@ -132,9 +133,10 @@ async def form(call: Call) -> dict[str, str]:
     if call.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
         raise DataError("this takes what a form of these pages sends, and nothing else")
     try:
-        said = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=20))
+        sent = parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=20)
     except ValueError:  # too many fields, or not UTF-8
         raise DataError("this is not what a form of these pages sends") from None
+    said = {name: text.replace("\r\n", "\n") for name, text in sent}
     expected = form_token(cookie_of(call))
     if not cookie_of(call) or not hmac.compare_digest(said.pop("form", "").encode(), expected.encode()):
         raise NotAllowed("this form does not come from your session: go back, load the page again, and send it anew")
@@ -153,7 +155,8 @@ def show(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     values.setdefault("form_token", form_token(cookie_of(call)))
     text = render(
         __package__, f"{template}.html.jinja", reader=call.scope.get("reader"), session_ends=call.scope.get("until"),
-        path=call.url.path, today=today().isoformat(), now=time.time(), **ALWAYS, **values,
+        path=call.url.path, today=today().isoformat(), now=time.time(), service=call.app.state.service, most=SHOWN,
+        **ALWAYS, **values,
     )  # fmt: skip
     return HTMLResponse(text, status)
 
@@ -228,14 +231,12 @@ def owner_of(actor: Actor) -> str | None:
 @router.get("/")
 def overview(call: Call, actor: Reader) -> Response:
     """Show where things stand, and what is to be done next."""
-    service, owner = call.app.state.service, owner_of(actor)
-    requests, some = service.requests, partial(service.requests.listed, owner=owner, limit=NEXT)
+    requests, owner = call.app.state.service.requests, owner_of(actor)
+    some = partial(requests.listed, owner=owner, limit=NEXT)
     return show(
-        call, "overview", counts=requests.counts(owner), keep=timedelta(days=service.settings.keep),
-        days=figures.received_by_day(requests.database, owner), versions=versions.listed(requests.database),
-        workers=service.workers(), model_code=service.current.code, failed=some([FAILED]),
-        waiting=some([WAITING], due_first=True), handing=some(delivered=False, due_first=True),
-        due=some([each for each in OPEN if each != WAITING], due_first=True),
+        call, "overview", counts=requests.counts(owner), received=requests.received_by_day(DAYS, owner),
+        failed=some([FAILED]), waiting=some([WAITING], due_first=True),
+        handing=some(delivered=False, due_first=True), due=some([*{*OPEN} - {WAITING}], due_first=True),
     )  # fmt: skip
 
 
@@ -246,9 +247,7 @@ def listed(
     """List requests, a page at a time; or go to the one with this id."""
     requests, owner = call.app.state.service.requests, owner_of(actor)
     if find.strip():
-        found = requests.listed(owner=owner, begins=find.strip().lower(), limit=2)
-        id_ = found[0].id if len(found) == 1 else requests.find(find.strip(), owner).id
-        return RedirectResponse(f"/requests/{id_}", 303)
+        return RedirectResponse(f"/requests/{requests.find(find.strip().lower(), owner).id}", 303)
     if which not in LISTS or not re.fullmatch(r"(\d{4}-\d\d-\d\d\.\d{1,18})?", after):
         raise DataError("there is no such list: choose one of those above")
     order = order or ("due" if which in ("open", "late", "handing", *OPEN) else "newest")
@@ -257,30 +256,34 @@ def listed(
         LISTS[which], owner=owner, late=which == "late", delivered=False if which == "handing" else None,
         due_first=order == "due", after=(last, int(serial)) if after else None, limit=SHOWN,
     )  # fmt: skip
-    more = f"{some[-1].due}.{some[-1].serial}" if len(some) == SHOWN else ""
-    return show(
-        call, "requests", some=some, which=which, order=order, more=more, after=after, counts=requests.counts(owner)
-    )
+    return show(call, "requests", some=some, which=which, order=order, after=after, counts=requests.counts(owner))
 
 
 def steps_for(request: Request, actor: Actor) -> list[str]:
     """The steps that somebody may take with a request now."""
     found = [name for name, step in STEPS.items() if actor.role in step.roles and request.state in step.states]
-    without = {*KINDS} if request.number is None else {AUDIT} if request.kind != ERASE else set[str]()
+    traces = (request.kind, request.outcome) == (ERASE, "done") and request.guarantee != Guarantee.untouched
+    without = {*KINDS} if request.number is None else set[str]() if traces else {AUDIT}  # which could find none
     return [name for name in found if name not in without and not (name == "delivered" and request.delivered)]
 
 
 @router.get("/requests/{id}")
 def follow(call: Call, id: str, actor: Reader) -> Response:
     """Show a request: what it asks for, what it comes to, what happened, what is to be done, and its answer."""
-    service, request = call.app.state.service, routes.found(call, id, actor)
-    requests, has_receipt = service.requests, request.number is not None
+    request = routes.found(call, id, actor)
+    return show_request(call, "request", request, steps=steps_for(request, actor), in_words=in_words)
+
+
+def show_request(call: Call, template: str, request: Request, **values: Any) -> Response:
+    """Show a request with what is known of it: whom it names, its receipt, events, and checks."""
+    service, requests = call.app.state.service, call.app.state.service.requests
+    body = None if call.scope["reader"].role == AUDITOR else requests.bodies([request]).get(request.serial)
+    handed = None if request.number is None else HandedReceipt.from_bytes(requests.answer(request))
+    snapshot: Snapshot | None = service.current.found
+    earlier = snapshot.earlier(handed.receipt) if handed and snapshot else []
     return show(
-        call, "request", request=request, events=requests.events(request.serial), steps=steps_for(request, actor),
-        body=None if actor.role == AUDITOR else requests.bodies([request]).get(request.serial), most=SHOWN,
-        receipt=HandedReceipt.from_bytes(requests.answer(request)) if has_receipt else None, in_words=in_words,
-        jobs=service.jobs.of(request) if has_receipt else [], workers=service.workers(),
-        keep=timedelta(days=service.settings.keep),
+        call, template, request=request, body=body, receipt=handed, events=requests.events(request.serial),
+        jobs=service.jobs.of(request), earlier=earlier, **values,
     )  # fmt: skip
 
 
@@ -288,12 +291,13 @@ def follow(call: Call, id: str, actor: Reader) -> Response:
 def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
     """Say to the person in plain words what was done: as a page, or as a file that needs no other."""
     request = routes.found(call, id, actor)
-    if request.state != DONE or request.kind == ADD:
+    if request.state not in (DONE, REFUSED) or request.kind == ADD:
         raise WrongState(f"the request is {request.state}, and there is nothing that a letter could say")
-    body, handed = call.app.state.service.requests.body(request), routes.receipt(call, id, actor)
-    receipt = None if request.number is None else HandedReceipt.from_bytes(bytes(handed.body))
-    base = "layout.html.jinja" if file else "frame.html.jinja"
-    answer = show(call, "letter", base=base, request=request, body=body, receipt=receipt, most=SHOWN)
+    if request.state == DONE:
+        call.app.state.service.requests.body(request)  # raises an error if the names in it were destroyed
+        routes.note_fetched(call, request, actor)
+    base, sender = "layout.html.jinja" if file else "frame.html.jinja", os.environ.get(SENDER, "")
+    answer = show_request(call, "letter", request, base=base, sender=sender)
     if file:
         answer.headers["Content-Disposition"] = f'attachment; filename="letter-{request.id}.html"'
     return answer
@@ -302,9 +306,7 @@ def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
 @router.get("/requests/{id}/receipt")
 def receipt(call: Call, id: str, actor: Reader) -> Response:
     """Hand out the answer as a file."""
-    answer = routes.receipt(call, id, actor)
-    answer.headers["Content-Disposition"] = f'attachment; filename="receipt-{routes.found(call, id, actor).id}.json"'
-    return answer
+    return routes.receipt(call, id, actor)
 
 
 @router.get("/requests/{id}/page")
@@ -349,36 +351,52 @@ def possible(call: Call, id_: str, step: str, actor: Actor) -> Request:
 # Forms of new requests
 
 
-@dataclass
 class Wrong(Exception):
     """What is wrong with a form: a code, and the field where that alone does not say it."""
 
-    code: str
-    field: str = ""
 
-
-def sent(call: Call, said: dict[str, str], read: Callable[[], Asked], form: Callable[..., Response]) -> Response:
+def sent(call: Call, template: str, said: dict[str, str], read: Callable[[], Asked], **values: Any) -> Response:
     """Take what a form asks for, and show the request; or show the form again, with what was said and is wrong."""
+    service, who, key = call.app.state.service, call.scope["reader"], said.get("key") or None
+    form: Callable[..., Response] = partial(show_form, call, template, said, **values)
     try:
-        request, _ = taken(call.app.state.service, read(), call.scope["reader"].name, said.get("key") or None)
-        return RedirectResponse(f"/requests/{request.id}", 303)
+        asked = read()
+        if service.requests.before(asked, who.name, key) is None:
+            check_new(service, asked, owner_of(who), said)
+        return RedirectResponse(f"/requests/{taken(service, asked, who.name, key)[0].id}", 303)
     except ValidationError as error:
-        return form(call, said, "wrong-value", str(next(iter(error.errors()[0]["loc"]), "")))
+        return form("wrong-value", str(next(iter(error.errors()[0]["loc"]), "")))
     except Wrong as error:
-        return form(call, said, error.code, error.field)
+        return form(*error.args)
     except DataError as error:
-        return form(call, said, error.code)
+        return form(error.code)
+
+
+def check_new(service: Any, asked: Asked, owner: str | None, said: dict[str, str]) -> None:
+    """Refuse what waits for a decision already, and ids that the model has never had beside others; and say which."""
+    requests, snapshot = service.requests, service.current.found
+    waiting = requests.listed([WAITING], owner=owner, limit=10 * SHOWN) if asked.kind == ERASE else []
+    bodies = requests.bodies(waiting)
+    for each in waiting:
+        if named(bodies.get(each.serial, {})) & named(asked.body):
+            said["other"] = each.id
+            raise Wrong("asked-already")
+    if snapshot is not None and "subjects" not in asked.body:
+        plan = plan_of(snapshot.model, asked.kind, asked.body, REFUSE)
+        if plan.unknown and (asked.kind == RECTIFY or plan.unknown < plan.requested):  # or that is the answer
+            said["unknown"] = ", ".join(map(str, plan.request.unknown[:SHOWN]))
+            raise Wrong("unknown-id", "ids" if asked.kind == ERASE else "id")
+
+
+def named(body: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Return the ids and people that an erasure names."""
+    return {(name, str(each)) for name in ("ids", "subjects") for each in body.get(name) or ()}
 
 
 @router.get("/ask")
 def asking(call: Call, actor: Asker) -> Response:
     """Show the form of a new request."""
-    return to_ask(call)
-
-
-def to_ask(call: Call, *said: Any) -> Response:
-    """Show the form, new or again."""
-    return show_form(call, "ask", *said, settings=call.app.state.service.settings)
+    return show_form(call, "ask")
 
 
 @router.post("/ask")
@@ -394,21 +412,14 @@ def ask(call: Call, actor: Asker, said: Form) -> Response:
             asked["identity"] = {"type": given.get("type", ""), "value": given["identity"]}
         return routes.asked_of(call.app.state.service, routes.Submission(**asked))
 
-    return sent(call, said, read, to_ask)
+    return sent(call, "ask", said, read)
 
 
 @router.get("/add")
 @router.get("/correct")
 def changing(call: Call, actor: Operator) -> Response:
     """Show the form that adds a record, or corrects one."""
-    return to_change(call)
-
-
-def to_change(call: Call, *said: Any) -> Response:
-    """Show that form, new or again."""
-    model = call.app.state.service.current.snapshot.model
-    size = 0 if model.kind_.dtype.names else prod(model.kind_.shape)
-    return show_form(call, "change", *said, kind=model.kind_, size=size, classes=model.classes_.tolist())
+    return show_form(call, "change", model=call.app.state.service.current.snapshot.model)
 
 
 @router.post("/add")
@@ -418,18 +429,10 @@ def change(call: Call, actor: Operator, said: Form) -> Response:
     service, kind = call.app.state.service, ADD if call.url.path == "/add" else RECTIFY
     model = service.current.snapshot.model
 
-    def read() -> Asked:
-        asked: Asked = routes.change_of(service, kind, record_in(model, said, kind))
-        if kind == RECTIFY and service.requests.before(asked, actor.name, said.get("key")) is None:
-            planned = look(model, kind, asked.body, REFUSE)
-            if planned.plan is None:  # the model does not hold it
-                raise Wrong(planned.reason)
-        return asked
-
-    return sent(call, said, read, to_change)
+    return sent(call, "change", said, partial(change_in, service, model, said, kind), model=model)
 
 
-def record_in(model: MaxRR, said: dict[str, str], kind: str) -> routes.Addition | routes.Correction:
+def change_in(service: Any, model: MaxRR, said: dict[str, str], kind: str) -> Asked:
     """Read the one record that the form of an addition or a correction brings, in the types that the model has."""
     like, classes = model.kind_, {str(each): each for each in model.classes_.tolist()}
 
@@ -444,11 +447,12 @@ def record_in(model: MaxRR, said: dict[str, str], kind: str) -> routes.Addition 
 
     record, id_ = read("values", values), read("id", partial(identifier, is_text=like.text_ids))
     if kind == RECTIFY:
-        return routes.Correction(id=id_, record=record, label=read("label", (classes | {"": None}).__getitem__))
-    label, subjects = read("label", classes.__getitem__), None
-    if like.text_subjects is not None:
-        subjects = [read("subject", partial(identifier, is_text=like.text_subjects))]
-    return routes.Addition(records=[record], labels=[label], ids=[id_], subjects=subjects)
+        label = read("label", (classes | {"": None}).__getitem__)
+        return routes.change_of(service, kind, routes.Correction(id=id_, record=record, label=label))
+    label, about = read("label", classes.__getitem__), like.text_subjects
+    subjects = None if about is None else [read("subject", partial(identifier, is_text=about))]
+    new = routes.Addition(records=[record], labels=[label], ids=[id_], subjects=subjects)
+    return routes.change_of(service, kind, new)
 
 
 def identifier(text: str, is_text: bool) -> int | str:
@@ -466,11 +470,10 @@ def model(call: Call, actor: Watcher) -> Response:
     """Show what the model is, how well its heads are solved, and what it was before."""
     snapshot: Snapshot = call.app.state.service.current.snapshot
     status = snapshot.status
-    last = range(max(1, status.requests - SHOWN + 1), status.requests + 1)
+    last = snapshot.receipts(range(max(1, status.requests - SHOWN + 1), status.requests + 1))
     return show(
-        call, "model", snapshot=snapshot, model=status,
-        shares=shares, recorded=versions.listed(call.app.state.service.requests.database),
-        versions=figures.versions(snapshot.receipts(last)), heads=snapshot.model.heads_.certificate_,
+        call, "model", snapshot=snapshot, model=status, heads=snapshot.model.heads_.certificate_, shares=shares,
+        versions=[list(some) for _, some in groupby(last, attrgetter("model_after"))],  # the first made it
     )  # fmt: skip
 
 

@@ -78,6 +78,7 @@ class Planned:
         return states.STATES[: states.STATES.index(self.state) + 1]
 
 
+BY_ITSELF = "service:names"  # who destroys names in time
 NOT_PLANNED = Planned(RECEIVED, None, None, "")
 
 
@@ -277,12 +278,12 @@ class Requests:
 
     def listed(
         self, states: Sequence[str] = (), *, owner: str | None = None, late: bool = False, due_first: bool = False,
-        delivered: bool | None = None, begins: str = "", after: tuple[str, int] | None = None, limit: int = 50,
+        delivered: bool | None = None, after: tuple[str, int] | None = None, limit: int = 50,
     ) -> list[Request]:  # fmt: skip
         """Return a page of requests, the newest first, or those that are due next.
 
-        `delivered` chooses answers that were delivered, or those that were not; `begins` is how ids begin. `after` is
-        the last one of the page before: its day and its serial number.
+        `delivered` chooses answers that were delivered, or those that were not. `after` is the last one of the page
+        before: its day and its serial number.
         """
         table = tables.requests
         query = select(*SHOWN).limit(limit)
@@ -294,8 +295,6 @@ class Requests:
             query = query.where(table.c.state.in_(OPEN), table.c.due < today().isoformat())
         if delivered is not None:
             query = query.where(table.c.state == DONE, table.c.delivered.is_not(None) == delivered)
-        if begins:
-            query = query.where(table.c.id.startswith(begins, autoescape=True))
         if due_first:
             query = query.order_by(table.c.due, table.c.serial)
             later = tuple_(table.c.due, table.c.serial) > tuple_(*after or ("", 0))
@@ -331,6 +330,17 @@ class Requests:
             for name, those in counted.items():
                 found[name] = connection.execute(select(func.count()).where(whose, *those)).scalar_one()
         return found
+
+    def received_by_day(self, days: int, owner: str | None = None) -> list[tuple[date, int]]:
+        """Return how many requests were received on each of the last days, of this owner alone where one is named."""
+        table, first = tables.requests.c, today() - timedelta(days=days - 1)
+        day = func.substr(table.received, 1, 10)
+        whose = true() if owner is None else table.owner == owner
+        query = select(day, func.count()).where(table.received >= first.isoformat(), whose).group_by(day)
+        with self.database.read() as connection:
+            found = {row[0]: int(row[1]) for row in connection.execute(query)}
+        last = [first + timedelta(days=past) for past in range(days)]
+        return [(each, found.get(each.isoformat(), 0)) for each in last]
 
     def body(self, request: Request) -> dict[str, Any]:
         """Return what a request asks for, as it came.
@@ -425,7 +435,7 @@ class Requests:
                     connection.execute(update(table).where(table.c.serial == each.serial).values(plan=each.plan))
         self.keys.destroy([each.serial for each in endings if each.state in UNANSWERED])
 
-    def deliver(self, request: Request) -> Request:
+    def deliver(self, request: Request, actor: str) -> Request:
         """Note that the answer of a request was delivered, and destroy what names people in it.
 
         Raises
@@ -435,15 +445,12 @@ class Requests:
         """
         if request.state != DONE:
             raise WrongState(f"request {request.id} is {request.state}: there is no answer that could be delivered")
-        self._delivered([request.serial])
+        self._delivered([request.serial], actor)
         return self.find(request.id)
 
-    def note_fetched(self, serials: Sequence[int]) -> None:
+    def note_fetched(self, serials: Sequence[int], actor: str) -> None:
         """Note that answers have reached who asked."""
-        table = tables.requests
-        first = update(table).where(table.c.serial.in_(serials), table.c.fetched.is_(None))
-        with self.database.write() as connection:
-            connection.execute(first.values(fetched=now()))
+        self._note("fetched", serials, actor)
 
     def forget(self, days: int) -> int:
         """Destroy what names people in requests that were over so many days ago, and return in how many.
@@ -459,16 +466,22 @@ class Requests:
         )  # fmt: skip
         with self.database.read() as connection:
             serials = list(connection.scalars(late))
-        self._delivered(serials)
+        self._delivered(serials, BY_ITSELF)
         return len(serials)
 
-    def _delivered(self, serials: Sequence[int]) -> None:
+    def _delivered(self, serials: Sequence[int], actor: str) -> None:
         """Destroy keys, and note it after that: it is done again where a crash comes between."""
         self.keys.destroy(serials)
+        self._note("delivered", serials, actor, sealed=None)
+
+    def _note(self, what: str, serials: Sequence[int], actor: str, **values: Any) -> None:
+        """Note once when answers were fetched or delivered, as an event, too, which changes no state."""
         table = tables.requests
-        mine = update(table).where(table.c.serial.in_(serials), table.c.delivered.is_(None))
+        first = update(table).where(table.c.serial.in_(serials), table.c[what].is_(None)).returning(table.c.serial)
         with self.database.write() as connection:
-            connection.execute(mine.values(delivered=now(), sealed=None))
+            done = connection.scalars(first.values({what: now(), **values})).all()
+            if done:
+                tell(connection, [(serial, what, actor, "") for serial in done])
 
 
 def moved(

@@ -3,6 +3,7 @@
 import json
 import time
 from datetime import date, datetime, timedelta
+from itertools import compress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
@@ -299,13 +300,14 @@ def receipt(call: Call, id: str, actor: Reader) -> Response:
         raise WrongState(f"request {id} has no receipt: its answer names somebody, and is for who asked")
     answer = call.app.state.service.requests.answer(request)
     note_fetched(call, request, actor)
-    return Response(answer, media_type="application/json")
+    attached = {"Content-Disposition": f'attachment; filename="receipt-{request.id}.json"'}
+    return Response(answer, media_type="application/json", headers=attached)
 
 
 def note_fetched(call: Call, request: Request, actor: Actor) -> None:
     """Note that an answer has reached who asked, where it is they who have it now."""
     if request.fetched is None and actor.name == request.owner:
-        call.app.state.service.requests.note_fetched([request.serial])
+        call.app.state.service.requests.note_fetched([request.serial], actor.name)
 
 
 @router.get("/v1/requests/{id}/page", response_class=Response)
@@ -319,11 +321,14 @@ def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "htm
     if request.kind != ERASE:
         raise WrongState(f"request {id} forgets nobody, and has no page: its receipt is the answer")
     body = service.requests.body(request)
-    (subject,) = body.get("subjects") or [None]
+    (subject,), ids = body.get("subjects") or [None], body.get("ids") or []
     snapshot = service.current.snapshot
-    if snapshot.workspace.status().requests < request.number:
+    if snapshot.status.requests < request.number:
         raise WrongState(f"the receipt of request {id} is being read: try again")
-    dossier = Dossier.from_object(snapshot.workspace.dossier(request.number, subject=subject, ids=body.get("ids")))
+    (mine,) = snapshot.receipts([request.number])
+    about = next((each for each in (mine, *snapshot.earlier(mine)) if each.tombstones), mine)
+    ids = list(compress(ids, snapshot.model.on_receipt(about, ids).forgotten)) or ids
+    dossier = Dossier.from_object(snapshot.workspace.dossier(about.number, subject=subject, ids=ids or None))
     note_fetched(call, request, actor)
     if form == "json":
         return Response(dossier.to_bytes(), media_type="application/json")
@@ -334,7 +339,7 @@ def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "htm
 @router.post("/v1/requests/{id}/delivered")
 def delivered(call: Call, id: str, actor: Asker) -> RequestShown:
     """Say that the answer has arrived. What names people in the request is destroyed, and cannot be asked for again."""
-    return shown(call.app.state.service.requests.deliver(found(call, id, actor)))
+    return shown(call.app.state.service.requests.deliver(found(call, id, actor), actor.name))
 
 
 # The model

@@ -94,7 +94,7 @@ jobs = sa.Table(
 versions = sa.Table(  # of the model: one row when a worker first sees it
     "versions", metadata, serial(),
     *always(model=64, time=32, receipts=sa.Integer, records=sa.Integer, tested=sa.Integer),
-    *perhaps(accuracy=sa.Float, recall=sa.JSON),
+    *perhaps(accuracy=sa.Float, recall=sa.JSON, span=sa.JSON),
 )  # fmt: skip
 steps_done = sa.Table("steps", metadata, sa.Column("number", sa.Integer, primary_key=True), *always(time=32))
 

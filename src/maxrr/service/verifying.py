@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from maxrr.errors import MaxRRError, NotAKey
+from maxrr.errors import MaxRRError, NotAKey, UntrustedKey
 from maxrr.evidence import Checkpoint, Log, PublicKey, compare_logs
 from maxrr.evidence.log import LOG, LogRelation
 from maxrr.plain_text import count
@@ -25,7 +25,7 @@ def keys_in(text: str) -> list[PublicKey]:
     maxrr.errors.EvidenceError
         There is none, or one that cannot be read.
     """
-    found = [PublicKey.from_pem("\n".join(block.split("\r\n")).encode() + b"\n") for block in PEM.findall(text)]
+    found = [PublicKey.from_pem(f"{block}\n".encode()) for block in PEM.findall(text)]
     if not found:
         raise NotAKey("there is no public key: it begins with -----BEGIN PUBLIC KEY-----")
     return found
@@ -60,7 +60,9 @@ def verify(service: Any, keys: Sequence[PublicKey], kept: str) -> dict[str, str]
         return f"{back:,} are there again" if back else ""
 
     def history() -> str:
-        relation = compare_logs(Checkpoint.read(normal(kept), None, keys), Log.open(folder / LOG, None, keys))
+        relation = compare_logs(
+            Checkpoint.read(f"{kept.strip()}\n".encode(), None, keys), Log.open(folder / LOG, None, keys)
+        )
         return str(relation) if relation in (LogRelation.older, LogRelation.forked) else ""
 
     found = dict[str, str]()
@@ -68,10 +70,6 @@ def verify(service: Any, keys: Sequence[PublicKey], kept: str) -> dict[str, str]
         try:
             found[claim.__name__] = claim()
         except MaxRRError as error:
-            found[claim.__name__] = str(error).replace(str(folder), "the workspace")
+            words = str(error).replace(str(folder), "the workspace")
+            found[claim.__name__] = error.code if isinstance(error, UntrustedKey) else words
     return found
-
-
-def normal(kept: str) -> bytes:
-    """Return the bytes of a checkpoint that came through a form, which changes the ends of its lines."""
-    return ("\n".join(line.rstrip() for line in kept.strip().splitlines()) + "\n").encode()

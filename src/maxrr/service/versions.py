@@ -29,6 +29,8 @@ class Version:
         On how many records its accuracy was measured: none where the service does not know where these are.
     accuracy, recall : float or None, dict or None
         The share of them that it classifies rightly, and that share of each class.
+    span : list of float or None
+        The least and the greatest number in them.
     """
 
     model: str
@@ -38,6 +40,7 @@ class Version:
     tested: int
     accuracy: float | None
     recall: Mapping[str, float] | None
+    span: list[float] | None
 
 
 COLUMNS = [tables.versions.c[each.name] for each in fields(Version)]
@@ -59,6 +62,7 @@ def record(database: Database, workspace: Workspace, test: Dataset | None) -> No
     scores = dict[str, Any](tested=0)
     if test is not None and len(test):
         recall = {str(name): share for name, share in model.recall(test).items()}
-        scores = {"tested": len(test), "accuracy": model.score(test), "recall": recall}
+        span = None if test.inputs.dtype.names else [float(test.inputs.min()), float(test.inputs.max())]
+        scores = {"tested": len(test), "accuracy": model.score(test), "recall": recall, "span": span}
     with database.write() as connection:
         connection.execute(insert(tables.versions).values(time=now(), **said, **scores))

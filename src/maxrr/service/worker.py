@@ -217,7 +217,7 @@ class Worker:
                 endings += [Ending(each.serial, FAILED, code, code=code) for each in readable]
         self.requests.end(endings, self.name)
         for ending in endings:
-            if ending.guarantee == Guarantee.approximate:
+            if ending.guarantee == Guarantee.approximate and (some[0].kind, ending.outcome) == (ERASE, "done"):
                 self.jobs.ask(ending.serial, AUDIT, self.name)
 
     def answered(
