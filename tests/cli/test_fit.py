@@ -12,6 +12,7 @@ import pytest
 from maxrr import LinearSVM
 from maxrr.cli import app, workspaces
 from maxrr.cli.fit import core_of
+from maxrr.cli.status import tell_scores
 from maxrr.core import FrequencyCore, Frozen, FullCore, HashCore, MiddleCore
 from maxrr.core.shards import sharding_of
 from maxrr.nets import Recipe
@@ -32,6 +33,12 @@ def test_what_it_says_is_what_is_there(shell: Shell, tmp_path: Path) -> None:
     assert sorted(found["recall"]) == list("0123456789")
     assert found["sources"] == [{"source": "digits", "reading": ""}]
     assert model_of(folder) == found["model_hash"]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_a_class_that_is_never_recognised_gets_advice(share: float, capsys: pytest.CaptureFixture[str]) -> None:
+    tell_scores({"test_records": 50, "accuracy": 0.9, "recall": {"well": 1.0, "ill": share}})
+    assert ("--class-weight ill=" in capsys.readouterr().err) == (share == 0.0)
 
 
 def test_for_people(shell: Shell, tmp_path: Path) -> None:

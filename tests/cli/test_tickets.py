@@ -68,6 +68,7 @@ def test_every_kind_of_ticket(shell: Shell, digits: Path, tmp_path: Path) -> Non
     ] * 2
     assert [each["receipt"] for each in again[:6]] == [1, 2, 4, None, 1, 3]
     assert again[2]["guarantee"] == "exact-retrain"
+    assert [each["pages"] for each in again[:6]] == ["1", "2", "4", "", "1", "1"]  # of which a person gets a page
     answer = Path(again[3]["answer"])
     assert json.loads(shell("verify", answer, "--json", code=5).out)["answer"]["ids"] == ["987654"]
 
@@ -85,8 +86,19 @@ def test_a_person_of_whom_nothing_was_learned_gets_a_signed_answer(
     first, second = results_in(out)
     assert (first["outcome"], first["receipt"], second["outcome"]) == ("done", "1", "nothing-here")
     answer = second["answer"]
+    assert "nobody" in Path(answer).read_text()
     shell("verify", answer, code=2)
     assert shell("verify", answer, "--key", tmp_path / "operator.pub", "--json").json["holds"]
+    other_words = tmp_path / "other.html"
+    other_words.write_text(Path(answer).read_text().replace("Nothing of nobody is", "Much of nobody is"))
+    checks = shell("verify", other_words, "--key", tmp_path / "operator.pub", "--json", code=4).json["checks"]
+    assert {each["name"]: each["held"] for each in checks} == {"signed": True, "page": False}
+    # The next night others ask on the same line of the file: what this person was answered stays as it is.
+    before = Path(answer).read_bytes()
+    requests_file(tmp_path, "T-8,other,2026-11-01", "T-9,another,", header="ticket,subject,received")
+    shell("unlearn", visits, "--requests", file, "--policy", "retrain", "--out", out, "--yes")
+    assert len({answer, *(each["answer"] for each in results_in(out))}) == 3
+    assert Path(answer).read_bytes() == before
     changed = Path(answer).read_bytes().replace(b'"payload":"', b'"payload":"ew==')
     Path(answer).write_bytes(changed)
     shell("verify", answer, "--key", tmp_path / "operator.pub", code=1)

@@ -30,8 +30,8 @@ def test_a_table_is_drafted_written_and_followed(tmp_path):
     assert (file.name, found.id, found.drop) == ("people.csv.toml", "row_id", ("note",))
     assert found.encoding == Encoding(
         {
-            "income": Number(width=10_000.0),
-            "born": Number(fill=0.0, width=10_000.0, days_since="2000-01-01"),
+            "income": Number(mean=30_000.0, width=10_000.0),
+            "born": Number(fill=-18_000.0, mean=-18_000.0, width=1000.0, days_since="2000-01-01"),
             "town": Categories(["Bonn", "Ulm"], other=True, missing=True),
         }
     )
@@ -39,7 +39,8 @@ def test_a_table_is_drafted_written_and_followed(tmp_path):
     assert len(records) == len(ROWS)
     assert records.columns[:2] == ("income", "born")
     born = records.select(["r30"]).inputs[0, 1]
-    assert born == pytest.approx((np.datetime64("1950-05-01") - np.datetime64("2000-01-01")).astype(int) / 1e4)
+    days = (np.datetime64("1950-05-01") - np.datetime64("2000-01-01")).astype(int)
+    assert born == pytest.approx((days + 18_000) / 1000)
     assert "Rom" not in file.read_text()  # whom one category is about, it does not say
     with pytest.raises(DataError, match="already"):
         prepare(tmp_path / "people.csv", label="outcome")

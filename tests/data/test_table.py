@@ -102,7 +102,7 @@ BAD = {
     "no id": ("label,x,id\na,1,\n", "line 2 has nothing in column 'id'"),
     "no subject": ("label,x,subject\na,1,\n", "line 2 has nothing in column 'subject'"),
     "no label column": ("class,x\na,1\n", "no column 'label': its columns are 'class', 'x'"),
-    "another separator": ("label;x\na;1\n", "no column 'label': its columns are 'label;x'"),
+    "another separator": ("label;x\na;1\n", "semicolons"),
     "a column twice": ("label,x,x\na,1,2\n", "names a column twice"),
     "no inputs": ("label,id\na,1\n", "has no inputs"),
     "no records": ("label,x\n\n", "has no records"),

@@ -307,6 +307,7 @@ def test_divergence(lr, epochs):
         (MLP(5, 3), table(), r"float32 of shape \(6,\)"),
         (LeNet5(), pictures(), r"shape \(1, 8, 8\)"),
         (LeNet5(), table(), r"float32 of shape \(6,\)"),
+        (LeNet5((3, 8, 8)), pictures(shape=(8, 8, 3)), "moveaxis"),
         (MLP(6, 2), table(), r"each of the 3 classes, but gives \(2,\)"),
         (
             nn.Sequential(nn.Linear(6, 3), nn.Unflatten(1, (3, 1))),

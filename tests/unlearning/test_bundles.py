@@ -13,7 +13,7 @@ import pytest
 from torch import nn
 
 from maxrr.core import FrequencyCore, HashCore, MiddleCore
-from maxrr.errors import NetworkMissing
+from maxrr.errors import NetworkMissing, OtherRecords
 from maxrr.unlearning import Bundle, codec, replay
 from maxrr.unlearning.bundles import facts_in
 from maxrr.unlearning.facts import CoreFacts
@@ -39,6 +39,13 @@ def test_a_bundle_there_and_back(tmp_path, here):
     assert {name: value.tolist() for name, value in bundle.extractor.items()} == {
         name: value.tolist() for name, value in loaded.extractor.items()
     }
+
+
+def test_records_whose_classes_have_other_names_are_told_apart_from_other_records(here):
+    receipt, bundle, retained = retrained()
+    renamed = dataclasses.replace(retained, class_names=tuple(f"{name}!" for name in retained.class_names))
+    with pytest.raises(OtherRecords, match=f"{retained.class_names[0]}!"):
+        replay(receipt, bundle, renamed)
 
 
 @pytest.mark.parametrize(("core", "stored"), [

@@ -126,6 +126,24 @@ def test_two_runs_that_differ_are_seen(here):
     assert replayed.outcome == Outcome.identical
 
 
+def test_inputs_that_the_function_scales_are_seen():
+    """Features are computed of the records as they are: a network that was trained on others is at a loss there."""
+    records, scaled = table(), list[bool]()
+    for train in (trainings.by_adamw, trainings.of_scaled_inputs):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model_by(train).fit(records)
+        scaled.append(any("deviation" in str(each.message) for each in said))
+    assert scaled == [False, True]
+
+
+def test_functions_that_take_other_arguments_are_refused_before_the_work():
+    with pytest.raises(DataError):
+        model_by(trainings.of_two_arguments).fit(table())
+    with pytest.raises(DataError):
+        model_by().fit(table()).plan([0], core_policy=trainings.of_two_arguments)
+
+
 def test_a_function_that_fails_on_few_records_is_not_looked_at(monkeypatch):
     monkeypatch.setattr("maxrr.nets.training_function.PART", 30)
     with pytest.warns(NotRepeatableWarning, match="no full batch"):

@@ -54,6 +54,21 @@ def of_many_records(network, dataset, seed, device):
     return by_adamw(network, dataset, seed, device)
 
 
+def of_scaled_inputs(network, dataset, seed, device):
+    """Scales the inputs itself, as a loader of a team does."""
+    inputs, labels = tensors(dataset, device)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=2e-2)
+    for _ in range(3):
+        optimiser.zero_grad()
+        F.cross_entropy(network(inputs * 10.0 - 1.0), labels).backward()
+        optimiser.step()
+    return network
+
+
+def of_two_arguments(network, dataset):
+    return network
+
+
 def nothing(network, dataset, seed, device):
     by_adamw(network, dataset, seed, device)
 

@@ -305,6 +305,18 @@ def test_the_model_is_one_object_for_life(folder, records):
         assert read.model_hash_ == model.model_hash_
 
 
+def test_what_load_returns_is_taken_as_the_records(folder, records, tmp_path):
+    def loaded():
+        return records, records.select(records.ids[:1])
+
+    with Workspace.open(folder, records=loaded) as workspace:
+        core = kinds(workspace.model)[0]
+        assert workspace.model.unlearn(core[:1], core_policy="retrain").guarantee == "exact-retrain"
+        again = workspace.model
+        with Workspace.create(tmp_path / "other", again, lambda: (records.without(core[:1]), records)) as other:
+            assert other.model.model_hash_ == again.model_hash_
+
+
 def test_raw_records_are_asked_for_only_where_they_are_needed_and_dropped(folder, records):
     asked = []
     with Workspace.open(folder, records=lambda: asked.append(1) or records) as workspace:

@@ -81,8 +81,8 @@ def prepare(
     """Say once how a source is read: which columns are what, and how the others become inputs.
 
     Writes a file beside the source, which every later command follows, and shows it: look at it, and edit it. No record
-    is in it. Texts become categories, dates the days since 2000-01-01, missing values 0 and an input that says so.
-    What is wrong with the source is listed at once, and nothing is written then.
+    is in it. Texts become categories, dates the days since 2000-01-01, missing values the middle and an input that says
+    so. What is wrong with the source is listed at once, and nothing is written then.
 
     Examples:
 

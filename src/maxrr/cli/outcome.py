@@ -111,8 +111,11 @@ def earlier_receipts(folder: Path, hmacs: Sequence[str]) -> list[int]:
     """Return the numbers of the receipts by which the records or people of these HMACs were forgotten."""
     from maxrr.workspace import overview
 
-    wanted = set(hmacs)
-    receipts = overview(folder).receipts if wanted else ()
+    return forgetting(overview(folder).receipts, set(hmacs)) if hmacs else []
+
+
+def forgetting(receipts: Sequence[Receipt], wanted: set[str]) -> list[int]:
+    """Return the numbers of those receipts by which records or people of these HMACs were forgotten."""
     return [each.number for each in receipts if wanted & {*each.tombstones, *(each.subject_tombstones or ())}]
 
 

@@ -92,6 +92,12 @@ def tell_scores(scores: Mapping[str, Any]) -> None:
     named = ", ".join(f"{name} {percent(share)}" for name, share in lowest[:MOST_NAMES])
     show.say(f"Accuracy on {count(scores['test_records'], 'other record')} {percent(scores['accuracy'], 1)}.")
     show.say(f"Recall by class: {named}{', …' if len(lowest) > MOST_NAMES else ''}.")
+    if lowest[0][1] == 0.0:
+        name = lowest[0][0]
+        show.warning(
+            f"no record of {name} is recognised. If it has far fewer records than others, fit again and let each count "
+            f"for several: --class-weight {name}=10"
+        )
 
 
 def tell_ids(workspace: Path, kind: str, limit: int, json: bool) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from hashlib import sha256
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +20,16 @@ from maxrr.cli.workspaces import opened
 from maxrr.errors import MaxRRError, MissingColumn, UnreadableFile
 
 if TYPE_CHECKING:
+    from maxrr.unlearning import Receipt
     from maxrr.workspace import Batch, Ticket
 
 
 @dataclass
 class Result:
-    """What became of a ticket, as the file of results has it. `answer` is the file for a person of whom nothing is
-    here; `days_left` is until the ticket is due.
+    """What became of a ticket, as the file of results has it.
+
+    `pages` are the receipts of which `maxrr receipt for` makes a page for the person; `answer` is the page for one of
+    whom nothing is here; `days_left` is until the ticket is due.
     """
 
     line: int
@@ -32,6 +37,7 @@ class Result:
     outcome: str = "refused"
     code: str = ""
     receipt: int | None = None
+    pages: str = ""
     guarantee: str = ""
     days_left: int | None = None
     answer: str = ""
@@ -64,8 +70,12 @@ def answer(
                         show.facts([(f"tickets {name}", f"{count:,}") for name, count in counts.items() if count])
                     requests.confirm(plan, "Answer these tickets for good?", yes=yes)
                     until_told.enter_context(show.progress())
-            ending.unfinished = found.unfinished
-        told = [note_outcome(result, ticket, results) for result, ticket in asked]
+            ending.unfinished, receipts = found.unfinished, found.receipts()
+        told = [note_outcome(result, ticket, receipts) for result, ticket in asked]
+        answers = results.with_name(f"{results.stem}.answers")
+        for (result, ticket), (_, line) in zip(asked, lines, strict=True):
+            if ticket is not None and ticket.answer is not None:
+                result.answer = write_answer(answers, line, ticket.answer)
         write(results, told)
         tell(told, results, json=json)
     if any(result.outcome == "refused" for result in told):
@@ -106,7 +116,10 @@ def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Tic
     subject, id_ = line.get("subject", ""), line.get("id", "")
     try:
         if not result.ticket or bool(subject) == bool(id_):
-            raise ValueError("a line has a ticket, a subject or an id (one of the two), and no more cells than columns")
+            raise ValueError(
+                "a line has a ticket, a subject or an id (one of the two), and no more cells than columns: correct it, "
+                "and run the file again"
+            )
         check_identifiers([subject or id_], "what is asked for")
         days = {name: as_day(name, line[name]) for name in ("received", "due") if line.get(name)}
         if "due" in days:
@@ -121,23 +134,31 @@ def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Tic
 # Telling
 
 
-def note_outcome(result: Result, ticket: Ticket | None, results: Path) -> Result:
-    """Note what became of a ticket, and write the answer for a person of whom nothing is here."""
-    from maxrr.files import write_atomically
-
+def note_outcome(result: Result, ticket: Ticket | None, receipts: Sequence[Receipt]) -> Result:
+    """Note what became of a ticket."""
     if ticket is None:
         return result
     result.outcome = ticket.outcome
     try:
-        result.receipt, result.guarantee = ticket.receipt.number, ticket.receipt.guarantee
+        receipt = ticket.receipt
     except MaxRRError as error:
         result.code, result.why = error.code, str(error)
-    if ticket.answer is not None:
-        place = results.with_name(f"{results.stem}.answers") / f"line-{result.line}.json"
-        place.parent.mkdir(exist_ok=True)
-        write_atomically(place, ticket.answer, private=True)
-        result.answer = str(place)
+        return result
+    pages = outcome.forgetting(receipts, {*receipt.earlier_tombstones, *receipt.tombstones})
+    result.receipt, result.guarantee, result.pages = receipt.number, receipt.guarantee, " ".join(map(str, pages))
     return result
+
+
+def write_answer(folder: Path, line: Mapping[str, str], answer: bytes) -> str:
+    """Write the page for a person of whom nothing is here, under a name that only the same request has again."""
+    from maxrr.files import write_atomically
+    from maxrr.report.answer import answer_page
+
+    asked = dumps([line.get(name, "") for name in ("ticket", "subject", "id")])
+    place = folder / f"{sha256(asked.encode()).hexdigest()[:32]}.html"
+    folder.mkdir(mode=0o700, exist_ok=True)  # a name that is guessed could be recognised
+    write_atomically(place, answer_page(answer).encode(), private=True)
+    return str(place)
 
 
 def write(results: Path, told: Sequence[Result]) -> None:

@@ -19,9 +19,10 @@ from maxrr.errors import EvidenceError, NotSigned, UnreadableFile
 from maxrr.plain_text import count
 
 if TYPE_CHECKING:
-    from maxrr.evidence import Check, Checkpoint, Dossier, Envelope, Log, PublicKey
-    from maxrr.evidence.envelopes import Statement
+    from maxrr.evidence import Check, Checkpoint, Dossier, Log, PublicKey
     from maxrr.workspace import Workspace
+
+SAME_PAGE = "The page is, to the letter, the one that maxrr makes of what is inside it."
 
 
 @dataclass
@@ -113,12 +114,15 @@ def kind_of(thing: Path) -> str:
     """Tell what a file or folder is, by how it begins."""
     from maxrr.evidence.dossiers import DOSSIER_TYPE, LARGEST_DOSSIER
     from maxrr.files import read_regular
+    from maxrr.unlearning.statements import answer_in
 
     if thing.is_dir():
         return "log"
     content = read_regular(thing, 2 * LARGEST_DOSSIER).lstrip()
     if content.startswith(b"-----BEGIN PUBLIC KEY-----"):
         return "keys"
+    if content.startswith(b"<") and b'id="answer"' in content:
+        return "answer"
     if content.startswith(b"<") or (content.startswith(b"{") and f'"{DOSSIER_TYPE}"'.encode() in content):
         return "page"
     is_note = not content.startswith(b"{") and "\n— ".encode() in content
@@ -129,7 +133,11 @@ def kind_of(thing: Path) -> str:
             f"{thing}: is nothing that was signed: give a page, a receipt, an answer, a log or keys. Of a bundle, "
             "maxrr replay shows whether it is true"
         )
-    return "receipt" if answer_in(content) is None else "answer"
+    try:
+        answer_in(content)
+    except EvidenceError:
+        return "receipt"
+    return "answer"
 
 
 def needed(keys: Sequence[PublicKey]) -> None:
@@ -152,10 +160,9 @@ def of_dossier(file: Path, keys: tuple[PublicKey, ...], against: Path | None) ->
     dossier, page = dossier_in(file)
     found = Found(dossier.check(keys))
     if page is not None:
-        from maxrr.report.dossier import require_same_page
+        from maxrr.report.dossier import dossier_page, require_same_page
 
-        claim = "The page is, to the letter, the one that maxrr makes of what is inside it."
-        found.check("page", claim, lambda: require_same_page(page, dossier))
+        found.check("page", SAME_PAGE, lambda: require_same_page(page, lambda: dossier_page(dossier)))
     if against is not None:
         log = log_in(against)
         claim = "The log that you have goes on from the state of it that is signed in here."
@@ -225,45 +232,31 @@ def held(workspace: Workspace) -> str:
     return f"{back:,} of them {'is' if back == 1 else 'are'}" if back else ""
 
 
-def answer_in(content: bytes) -> tuple[Envelope | None, Statement] | None:
-    """Read the statement that nothing of a person or record is in a model, with its envelope; None if it is another."""
-    from maxrr.evidence.envelopes import NOTHING_TYPE, Envelope, Statement
-    from maxrr.unlearning.statements import is_envelope
-
-    try:
-        envelope = Envelope.from_bytes(content) if is_envelope(content) else None
-        statement = Statement.from_bytes(content if envelope is None else envelope.payload)
-    except EvidenceError:
-        return None
-    return (envelope, statement) if statement.predicate_type == NOTHING_TYPE else None
-
-
 def of_answer(file: Path, keys: tuple[PublicKey, ...], against: Path | None) -> Found:
     """Check the answer to somebody of whom nothing was learned."""
     from maxrr.evidence import Check
     from maxrr.files import read_regular
+    from maxrr.unlearning.statements import answer_in, answer_in_words
 
     if against is not None:
         raise Stop(USAGE, "an answer to a ticket is checked by itself: leave out --against")
-    answer = answer_in(read_regular(file))
-    assert answer is not None
-    (envelope, statement), found = answer, Found()
+    content, page = read_regular(file), ""
+    if content.startswith(b"<"):
+        from maxrr.report.answer import answer_page
+        from maxrr.report.dossier import dossier_in, require_same_page
+
+        page = content.decode()
+        content = dossier_in(page, "answer")
+    (envelope, statement), found = answer_in(content), Found()
     claim = "It is signed by the operator."
     if envelope is None:
         found.checks = [Check("signed", claim, None, "nobody signed it: it is the word of whoever sent it")]
     else:
         needed(keys)
         found.check("signed", claim, lambda: envelope.verify(keys))
-    said = statement.predicate
-    asked = [said.get(name, []) for name in ("subjects", "ids")]
-    if not all(isinstance(each, list) for each in asked):
-        raise UnreadableFile(f"{file}: is no answer that can be read: it names nobody by a list of subjects or ids")
-    whose = ", ".join(str(each) for some in asked for each in some)
-    found.facts = {"answer": dict(said)}
-    found.sentences = [
-        f"Nothing of {whose} was in the model {statement.subjects[0].sha256[:12]}… on {said.get('time')}, and nothing "
-        "of it was forgotten there since the last fit."
-    ]
+    if page:
+        found.check("page", SAME_PAGE, lambda: require_same_page(page, lambda: answer_page(content)))
+    found.facts, found.sentences = {"answer": dict(statement.predicate)}, [answer_in_words(statement)]
     return found
 
 

@@ -83,9 +83,10 @@ def prepare(
     fitted so says it as a condition: take out of the list what you have replaced by constants of your own.
 
     Of a table, the inputs are drafted as well: texts become categories, dates the days since 2000-01-01, lists of
-    numbers an input for each, what is missing the middle, with an input that says so; large numbers are divided by a
-    power of ten. Dates as 18.11.2026 and decimal commas are problems that are listed. Columns that look like ids, or in
-    which nearly every text is another, are passed over. Look at the file, and edit it.
+    numbers an input for each; from large numbers their middle is subtracted, and they are divided by a power of ten;
+    what is missing is the middle, or 0, with an input that says so. Dates as 18.11.2026 and decimal commas are problems
+    that are listed. Columns that look like ids, or in which nearly every text is another, are passed over. Look at the
+    file, and edit it.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ def with_gaps(draft: Draft, rule: Number, cells: list[Any]) -> Number:
 
 
 def with_scale(draft: Draft, rule: Number, cells: list[Any]) -> Number:
-    """Divide large or small numbers by a power of ten, and subtract what they have in common if that is much more.
+    """Divide large or small numbers by a power of ten, after subtracting their middle, which is rounded to it.
 
     Both follow from where nine tenths of the numbers lie: not from those of a few people at either end. Where only a
     few people have a number at all, neither is drafted.
@@ -266,11 +267,10 @@ def with_scale(draft: Draft, rule: Number, cells: list[Any]) -> Number:
     if draft.people(there) < RARE:
         return rule
     lowest, highest = np.quantile(numbers, (0.05, 0.95)).tolist()
-    middle, half = (lowest + highest) / 2, (highest - lowest) / 2
-    if half > 0.0 and abs(middle) > 10.0 * half:
-        width = power_of_ten(half)
-        return replace(rule, mean=round(middle / width) * width, width=width)
-    return replace(rule, width=power_of_ten(max(abs(lowest), abs(highest))))
+    if power_of_ten(max(abs(lowest), abs(highest))) == 1.0:
+        return rule
+    width = power_of_ten((highest - lowest) / 2)
+    return replace(rule, mean=round((lowest + highest) / 2 / width) * width, width=width)
 
 
 def draft_categories(draft: Draft, name: str, cells: list[Any]) -> None:

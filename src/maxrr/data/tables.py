@@ -5,6 +5,7 @@ Frames are known by what they can do: none of these packages is needed, but pyar
 
 import csv
 import io
+import re
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -267,6 +268,8 @@ def columns_in_csv(
         reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]
+            if len(header) == 1 and re.search("[;\t]", header[0]):
+                raise UnreadableFile("has semicolons or tabs between values: write it with commas")
             check(header)
             places_of(header, (), header)  # every name once
             wanted = {*(header if only is None else only)} - {*drop}

@@ -168,10 +168,21 @@ def find_maker(maker: str) -> Any:
     try:
         thing = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"{maker} cannot be imported: {error}") from error
+        raise ValueError(
+            f"{maker} cannot be imported: {error}. Be in the folder of {module.split('.')[0]}.py, or name that in "
+            "PYTHONPATH"
+        ) from error
     if not callable(thing):
         raise ValueError(f"{maker} is not a function")
     return thing
+
+
+def check_takes(function: Any, what: str, *arguments: str) -> None:
+    """Refuse a function of the caller's own that cannot be called with these arguments."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        raise DataError(f"{what} is called with {', '.join(arguments)}, and takes others: {error}") from None
 
 
 def as_tuple(value: Any) -> Any:

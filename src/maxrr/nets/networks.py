@@ -81,8 +81,8 @@ class LeNet5(Layers):
     ) -> None:
         if len(shape) != 3 or shape[0] < 1 or min(shape[1:]) < SMALLEST:
             raise ValueError(
-                f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels per side or more, not {shape}; "
-                "for tables there is MLP"
+                f"LeNet-5 takes images (channels, height, width) of {SMALLEST} pixels per side or more, not {shape}: "
+                "move the channels of others to the front, as by np.moveaxis(images, -1, 1). For tables there is MLP"
             )
         if classes < 2 or not 0.0 < width < math.inf or (features is not None and features < 1):
             raise ValueError(

@@ -293,6 +293,8 @@ def hint(dataset: Dataset, error: Exception) -> str:
     kinds = [part.dtype for _, part in parts_of(dataset.inputs)]
     if "indices" in str(error):  # of an embedding
         return ". Bring token ids as int32 or int64: numbers in uint8 are pixels, and reach a network divided by 255"
+    if len(dataset.shape) == 3 and dataset.shape[2] <= 4 < dataset.shape[0]:
+        return ". Networks want the channels of images first: np.moveaxis(images, -1, 1)"
     if isinstance(error, RuntimeError) and any(kind.kind in "ib" for kind in kinds):
         return ". Integers and booleans reach a network as they are: convert the numbers of a table to float32"
     return ""

@@ -6,6 +6,7 @@ give the same bytes is looked at, not proven.
 """
 
 import hashlib
+import math
 import sys
 import threading
 import warnings
@@ -17,12 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from maxrr.data import Dataset
 from maxrr.errors import DataError, NoNetworkReturned, TrainingChanged, TrainingMissing
 from maxrr.files import from_plain, sha256_of
-from maxrr.nets.inputs import as_array
-from maxrr.nets.naming import imported_from
+from maxrr.nets.inputs import as_array, tensors
+from maxrr.nets.naming import check_takes, imported_from
 from maxrr.nets.probe import types_and_shapes, with_weights_of
 from maxrr.nets.recipe import Recipe
 from maxrr.nets.seeding import Network, all_drawing, begin, pinned
@@ -74,6 +76,7 @@ class OwnTraining:
                 "such as my_training.py, and import it from there (not from a notebook or the "
                 "script itself, and no lambda or function within another)"
             )
+        check_takes(function, "train", "network", "dataset", "seed", "device")
         return cls(name, source_of(function), function=function)
 
     @classmethod
@@ -139,9 +142,16 @@ class OwnTraining:
 
         Receipts have what was observed. A message of the caller's code may name records, and so is only in the warning.
         """
-        part, message = small_part(dataset), ""
+        part, message, given = small_part(dataset), "", list[Tensor]()
+
+        def note(module: nn.Module, inputs: tuple[Any, ...]) -> None:
+            if layers_of(module) == whole and inputs and isinstance(inputs[0], Tensor):
+                given.append(moments(inputs[0]))
+
+        whole = layers_of(begin(network, seed))
         try:
-            one, other = (self.train(network, part, seed, device, threads).state_dict() for _ in range(2))
+            with register_module_forward_pre_hook(note):
+                one, other = (self.train(network, part, seed, device, threads).state_dict() for _ in range(2))
             observed = compared(one, other)
         except NoNetworkReturned:
             raise
@@ -155,6 +165,15 @@ class OwnTraining:
                 NotRepeatableWarning,
                 stacklevel=5,
             )
+        if given and part.shape:
+            (mean, width), (own, own_width) = spread(torch.stack(given).mean(0)), spread(moments(tensors(part)[0]))
+            if max(width, own_width) > 2.0 * min(width, own_width) or abs(mean - own) > max(width, own_width):
+                warnings.warn(
+                    f"{self.name} gives the network inputs of mean {mean:.2g} and deviation {width:.2g}, and those of "
+                    f"the records are of {own:.2g} and {own_width:.2g}. If it scales them, let the first layer of the "
+                    "network do so instead: features are computed of the records as they are",
+                    stacklevel=5,
+                )
         return replace(self, observed=observed)
 
 
@@ -186,6 +205,23 @@ def small_part(dataset: Dataset) -> Dataset:
     classes = np.unique(ordered.labels)
     each = max(2, PART // len(classes))
     return ordered.select(np.sort(np.concatenate([ordered.ids[ordered.labels == one][:each] for one in classes])))
+
+
+def layers_of(network: nn.Module) -> list[type[nn.Module]]:
+    """Return the types of all layers: what tells a network from one of its parts."""
+    return [type(layer) for layer in network.modules()]
+
+
+def moments(inputs: Tensor) -> Tensor:
+    """Return the mean of numbers, and of their squares."""
+    found = inputs.detach().double().cpu()
+    return torch.stack([found.mean(), found.square().mean()])
+
+
+def spread(found: Tensor) -> tuple[float, float]:
+    """Return the mean and the deviation of numbers from their moments."""
+    mean, square = found.tolist()
+    return mean, math.sqrt(max(square - mean * mean, 0.0))
 
 
 def compared(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> str:

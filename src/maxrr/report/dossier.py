@@ -6,6 +6,7 @@ The page is a function of the dossier alone, so that whoever has the dossier ins
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from itertools import zip_longest
@@ -24,7 +25,7 @@ from maxrr.unlearning.statements import receipt_in
 from maxrr.version import __version__
 
 SCRIPTS = ("check_dossier.js", "find_record.js", "dossier_page.js")
-BEGIN, END = '<script type="application/json" id="dossier">', "</script>"
+BEGIN, END = '<script type="application/json" id="%s">', "</script>"
 VERSION = '<meta name="maxrr-version" content="%s">'
 SHOWN = 50  # records that the page lists
 UNSAFE = re.compile(f"[<>&]|{STEERING.pattern}")  # in JSON that stands in a page, where it is in strings only
@@ -61,7 +62,7 @@ def dossier_page(dossier: Dossier) -> str:
         "dossier.html.jinja",
         dossier=dossier,
         operator=None if dossier.operator is None else tame(dossier.operator),
-        json=Markup(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", dossier.to_bytes().decode())),
+        json=as_markup(dossier.to_bytes()),
         receipt=receipt,
         statement=dossier.envelope.payload.decode(),
         day=day(receipt.time),
@@ -78,13 +79,15 @@ def dossier_page(dossier: Dossier) -> str:
     )
 
 
-def dossier_in(page: str) -> bytes:
-    """The dossier inside a page.
+def dossier_in(page: str, kind: str = "dossier") -> bytes:
+    """The dossier inside a page, or what else the page has inside it.
 
     Parameters
     ----------
     page : str
         What a file holds.
+    kind : str
+        What it is called in the page.
 
     Returns
     -------
@@ -96,21 +99,21 @@ def dossier_in(page: str) -> bytes:
     maxrr.errors.EvidenceError
         There is none, or more than one.
     """
-    parts = page.split(BEGIN)
+    parts = page.split(BEGIN % kind)
     if len(parts) != 2 or END not in parts[1]:
-        raise EvidenceError("this page has no dossier in it, or more than one")
+        raise EvidenceError(f"this page has no {kind} in it, or more than one")
     return parts[1].partition(END)[0].encode("utf-8", "surrogatepass")
 
 
-def require_same_page(page: str, dossier: Dossier) -> None:
-    """Refuse a page that is not, to the letter, the one that this library makes of the dossier inside it.
+def require_same_page(page: str, make: Callable[[], str]) -> None:
+    """Refuse a page that is not, to the letter, the one that this library makes of what is inside it.
 
     Parameters
     ----------
     page : str
         The page that somebody was given.
-    dossier : maxrr.evidence.Dossier
-        The dossier inside it.
+    make : function
+        Makes the page again.
 
     Raises
     ------
@@ -126,14 +129,19 @@ def require_same_page(page: str, dossier: Dossier) -> None:
             f"{__version__}: use that version to compare its words"
         )
     try:
-        expected = dossier_page(dossier)
+        expected = make()
     except ValueError as error:
         raise EvidenceError(f"no page can be made of it: {error}") from None
     if page == expected:
         return
     lines = zip_longest(page.split("\n"), expected.split("\n"))
     line = next(number for number, (one, other) in enumerate(lines, start=1) if one != other)
-    raise PageChanged(f"the page was changed: from line {line} on it is not what its dossier gives")
+    raise PageChanged(f"the page was changed: from line {line} on it is not what is made of what is inside it")
+
+
+def as_markup(content: bytes) -> Markup:
+    """Write JSON so that it can stand in a page."""
+    return Markup(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", content.decode()))
 
 
 @cache

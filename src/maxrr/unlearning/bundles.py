@@ -192,8 +192,13 @@ class Bundle(Contents):
             )
         kept = records if len(records) == len(self.ids) else records.select(own)
         used = tuple(kept.class_names[label] for label in np.unique(kept.labels).tolist())
-        if used == self.classes or set(used) != set(self.classes):
+        if used == self.classes:
             return kept
+        if set(used) != set(self.classes):
+            raise OtherRecords(
+                f"the records have the classes {', '.join(used)}, and the model {', '.join(self.classes)}: name the "
+                "classes as they were when it was fitted"
+            )
         places = np.array([self.classes.index(name) if name in used else -1 for name in kept.class_names])
         return replace(kept, labels=places[kept.labels], class_names=self.classes)
 

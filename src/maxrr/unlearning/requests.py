@@ -27,6 +27,7 @@ from maxrr.errors import (
     UnknownReceipt,
     UnknownSubject,
 )
+from maxrr.nets.naming import check_takes
 from maxrr.plain_text import first_few
 from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, TECHNIQUE
 from maxrr.unlearning.facts import Override
@@ -93,7 +94,9 @@ NOBODY: Ints = np.empty(0, dtype=np.int64)
 
 def check_policy(core_policy: str | Technique) -> None:
     """Refuse a policy that does not exist."""
-    if not callable(core_policy) and core_policy not in (REFUSE, RETRAIN, KEEP):
+    if callable(core_policy):
+        check_takes(core_policy, "core_policy", "extractor", "core", "leaving", "heads")
+    elif core_policy not in (REFUSE, RETRAIN, KEEP):
         raise ValueError(f"core_policy is '{REFUSE}', '{RETRAIN}', '{KEEP}' or a function, not {core_policy!r}")
 
 

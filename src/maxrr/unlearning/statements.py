@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from maxrr.errors import Contradiction, EvidenceError
+from maxrr.errors import Contradiction, EvidenceError, UnreadableFile
 from maxrr.evidence import Envelope, PublicKey, SigningKey
-from maxrr.evidence.envelopes import RECEIPT_TYPE, Statement, Subject
+from maxrr.evidence.envelopes import NOTHING_TYPE, RECEIPT_TYPE, Statement, Subject
 from maxrr.evidence.exact_text import canonical_json, read_json
 from maxrr.unlearning.receipts import Receipt
 
@@ -161,3 +161,31 @@ def receipt_in(statement: Statement) -> Receipt:
     if statement.subjects != (Subject(MODEL, receipt.model_after),):
         raise Contradiction("the statement is about another model than its receipt")
     return receipt
+
+
+# Answers to people of whom nothing is there
+
+
+def answer_in(content: bytes) -> tuple[Envelope | None, Statement]:
+    """Read the statement that nothing of a person or record is in a model, and its envelope if it has one."""
+    envelope = Envelope.from_bytes(content) if is_envelope(content) else None
+    statement = Statement.from_bytes(content if envelope is None else envelope.payload)
+    if statement.predicate_type != NOTHING_TYPE:
+        raise EvidenceError(f"the statement is no answer: it is of the type {statement.predicate_type[:80]}")
+    return envelope, statement
+
+
+def whom(answer: Statement) -> str:
+    """Name the people or records that an answer is about."""
+    asked = [answer.predicate.get(name, []) for name in ("subjects", "ids")]
+    if not all(isinstance(each, list) for each in asked):
+        raise UnreadableFile("the answer names nobody by a list of subjects or ids")
+    return ", ".join(str(each) for some in asked for each in some)
+
+
+def answer_in_words(answer: Statement) -> str:
+    """Say what an answer says."""
+    return (
+        f"Nothing of {whom(answer)} was in the model {answer.subjects[0].sha256[:12]}… on "
+        f"{answer.predicate.get('time')}, and nothing of it was forgotten there since the last fit."
+    )

@@ -27,7 +27,8 @@ from maxrr.workspace.exports import Note, state_under
 from maxrr.workspace.folder import note_audit
 from maxrr.workspace.store import NewAnswer, Store
 
-Records = Callable[[], Dataset]
+Records = Callable[[], Dataset | tuple[Dataset, Dataset]]
+"""Reads raw records; of a pair, as `maxrr.data.load` returns it, those for training are taken."""
 
 
 class FolderKeeper:
@@ -98,7 +99,7 @@ class FolderKeeper:
             )
 
     def raw_records(self) -> Dataset | None:
-        return None if self.records is None else self.records()
+        return None if self.records is None else read(self.records)
 
     def commit(self, change: NextState, caught_up: Sequence[NewAnswer] = ()) -> None:
         if change.answers:
@@ -260,6 +261,12 @@ class FolderKeeper:
         self.store.close()
         self.closed = True
         self.model.__dict__.pop("_state", None)
+
+
+def read(records: Records) -> Dataset:
+    """Read the raw records."""
+    found = records()
+    return found[0] if isinstance(found, tuple) else found
 
 
 INHERITED = weakref.WeakSet[FolderKeeper]()

@@ -38,7 +38,7 @@ from maxrr.workspace.copies import (
 )
 from maxrr.workspace.dossiers import dossier_of
 from maxrr.workspace.exports import Export
-from maxrr.workspace.keeper import FolderKeeper, Records
+from maxrr.workspace.keeper import FolderKeeper, Records, read
 from maxrr.workspace.status import Status, exports_of, handed_in, status_of
 from maxrr.workspace.store import Store
 
@@ -167,7 +167,7 @@ class Workspace:
         keeper = FolderKeeper(Store(place, signing=signing_key), live, records=records if callable(records) else None)
         try:
             keeper.store.claim()
-            training = records() if callable(records) else records
+            training = read(records) if callable(records) else records
             live.fit(training, source=source, test=test, progress=progress)
         except BaseException:
             keeper.close()
@@ -189,7 +189,7 @@ class Workspace:
         records : function, optional
             Reads the raw records that the model was fitted on, and those that were added; others, such as forgotten
             ones, may be among them. It takes no arguments, and is called where the extractor is made again, and for
-            audits. Whatever does neither does without.
+            audits. Whatever does neither does without. Of what `maxrr.data.load` returns the first part is taken.
         network : torch.nn.Module or function, optional
             The network that was fitted, or the function that makes it, where that is your own code: opening a folder
             runs no code but this library's. Plans, and requests that neither train nor embed, do without.
