@@ -11,7 +11,6 @@ everything works.
 
 import argparse
 import json
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
@@ -76,7 +75,6 @@ def main() -> None:
     parser.add_argument("--seen", type=Path, help="a folder for what attacks look at; what is there is not made again")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    started = time.perf_counter()
     found = Lab.of(PROFILES["public-weights"], Path("results"), source=asked.data, device=asked.device, progress=Line())
     lab = Tuned(**{field.name: getattr(found, field.name) for field in fields(found)})
     first, tests = lab.training.ids[:RECORDS], lab.test.ids[:TESTS]
@@ -92,7 +90,7 @@ def main() -> None:
             stored(seen, path)
     result: dict[str, Any] = {
         "command": f"python benchmarks/audit_public_weights.py --data {asked.data}", "records": len(lab.training),
-        "core": len(core), "pixels": SIDE, "made": about, "seconds": time.perf_counter() - started,
+        "core": len(core), "pixels": SIDE, "made": about,
         "shadow models": {"with the records": WITH, "without": WITHOUT},
         **{request: judged(kinds) for request, kinds in seen.items()},
     }  # fmt: skip

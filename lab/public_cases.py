@@ -13,14 +13,14 @@ from maxrr.core.choice import Core
 from maxrr.nets import Recipe
 
 PART = "public-weights"
-PUBLIC, SCRATCH = "public weights", "from scratch"
+PUBLIC, SCRATCH, LONGER = "public weights", "from scratch", "from scratch, twice the steps"
 KINDS = ("core", "influential", "free")
 PENALTIES = (0.0003, 0.001, 0.003, 0.01, 0.03)  # for features of length 25 or so
 SMALL = (1.0, 10.0)  # for those of the network that stands in
 TENTH = 0.1
 SHARES = (0.0, 0.025, 0.05, 0.2, 0.5, 1.0)  # of the core, beside a tenth
 SEEDS = 5
-SHARDS = 4
+SHARDS, MANY_SHARDS = 4, 8
 ASKED = (0.025, 0.05, TENTH, 0.4)  # shares of cores of which a record is asked for
 PEOPLE = (1, 5, 20)  # records of one person
 REPEATS = 5  # requests of one kind, of which the median counts
@@ -76,7 +76,7 @@ class Case:
     @property
     def timed(self) -> bool:
         """Whether requests are made, and timed: at the first seed."""
-        return self.seed == 0
+        return self.seed == 0 and self.start != LONGER
 
     @property
     def asked(self) -> bool:
@@ -100,8 +100,10 @@ def cases(profile: Profile) -> list[Case]:
         return [small[0], *ends, shards[0], *small[1:3]]
     scratch = [Case(SCRATCH, share, seed) for seed in range(SEEDS) for share in (1.0, 0.5, TENTH)]
     others = [Case(PUBLIC, share, seed) for seed in range(SEEDS) for share in SHARES if share or not seed]
+    longer = [Case(LONGER, share, 0) for share in (1.0, 0.5, TENTH)]
+    many = [Case(PUBLIC, usual, seed, MANY_SHARDS) for seed in range(1, SEEDS)]
     first, later = [[case for case in (*others, *scratch) if (case.seed == 0) is now] for now in (True, False)]
-    return [*small, *first, shards[0], *later, *shards[1:]]
+    return [*small, *first, shards[0], *later, *shards[1:], *longer, *many]
 
 
 def share_of(profile: Profile) -> float:
@@ -129,8 +131,9 @@ def recipe_of(lab: Lab, case: Case) -> Recipe:
     if is_small(lab):
         return replace(lab.profile.recipe, optimiser="adamw", schedule="cosine", warm_up=0.25)
     precision = "bfloat16" if lab.device.type == "cuda" else "float32"
-    if case.start == SCRATCH:
-        return replace(SCRATCHED, epochs=round(SCRATCHED.epochs / case.share), precision=precision)
+    if case.start != PUBLIC:
+        steps = SCRATCHED.epochs * (2 if case.start == LONGER else 1)
+        return replace(SCRATCHED, epochs=round(steps / case.share), precision=precision)
     epochs = EPOCHS[case.share] if case.share else 1
     return replace(TUNED, epochs=epochs, precision=precision)
 
@@ -138,10 +141,10 @@ def recipe_of(lab: Lab, case: Case) -> Recipe:
 def network_of(lab: Lab, case: Case) -> tuple[Callable[..., Any], str]:
     """The function that makes the network of a case, and where training starts."""
     if is_small(lab):
-        if case.start == SCRATCH:
+        if case.start != PUBLIC:
             return networks.small, "seed"
         return (networks.stand_in if case.share else networks.stand_in_frozen), networks.STAND_IN
-    if case.start == SCRATCH:
+    if case.start != PUBLIC:
         return networks.ResNet9, "seed"
     made = networks.efficientnet if case.shards == 1 else networks.efficientnet_narrow
     return (made if case.share else networks.efficientnet_frozen), networks.ORIGIN
