@@ -166,7 +166,6 @@ def test_an_older_copy_of_the_workspace_signs_nothing_until_it_has_caught_up(hou
     with house.service.settings.open(False) as workspace:
         workspace.backup(tmp_path / "backup" / "ws")
     house.work()
-    house.service.current.stop()  # it would catch the warning while it reads
     settings = replace(house.service.settings, workspace=tmp_path / "backup" / "ws")
     settings = replace(settings, open=opening(settings.workspace), database=house.service.settings.url)
     worker = Worker(settings, house.service.requests)

@@ -87,7 +87,7 @@ def serve(
         listen(settings, host, port, cert, key)
 
 
-def settings_of(workspace: Path, policy: str, source: list[str] | None) -> Settings:
+def settings_of(workspace: Path, policy: str = "refuse", source: list[str] | None = None) -> Settings:
     """What the service is told, by options and the environment."""
     from maxrr.cli.workspaces import open_as_named, sides
     from maxrr.nets.naming import find_maker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -70,12 +69,9 @@ def present(workspace: Folder, json: Json = False) -> None:
 @contextmanager
 def tokens_of(workspace: Path) -> Iterator[Tokens]:
     """The tokens of the service of a workspace."""
-    from maxrr.cli.serve import DATABASE
+    from maxrr.cli.serve import settings_of
     from maxrr.service.database import Database
-    from maxrr.service.settings import url_of
     from maxrr.service.tokens import Tokens
-    from maxrr.workspace import overview
 
-    overview(workspace)  # says what is missing
-    with closing(Database(os.environ.get(DATABASE) or url_of(workspace.absolute()))) as database:
+    with closing(Database(settings_of(workspace).url)) as database:
         yield Tokens(database)

@@ -1,5 +1,6 @@
 """The HTTP interface: what it is made of, and how it starts."""
 
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from maxrr.service.sealing import RequestKeys
 from maxrr.service.settings import Settings
 from maxrr.service.tokens import Tokens
 from maxrr.version import __version__
+from maxrr.workspace import OlderCopyWarning
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def app(settings: Settings) -> FastAPI:
     fastapi.FastAPI
         An ASGI application. It reads the workspace from its start to its end.
     """
+    warnings.simplefilter("ignore", OlderCopyWarning)  # the worker is stopped by it, and says so
     service = Service.of(settings)
     routers, callbacks = plugged(settings, service.requests)
 

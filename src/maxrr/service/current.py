@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ from functools import cached_property
 from maxrr.errors import MaxRRError, ModelAway
 from maxrr.service.settings import Settings
 from maxrr.unlearning import MaxRR, Receipt
-from maxrr.workspace import OlderCopyWarning, Status, Workspace
+from maxrr.workspace import Status, Workspace
 
 log = logging.getLogger("maxrr.service")
 
@@ -99,9 +98,7 @@ class Current:
         grown = {path.name: path.stat().st_size for path in self.settings.workspace.glob("history-*.bin")}
         if grown == self._read and self.found is not None:
             return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OlderCopyWarning)
-            workspace = self.settings.open(True)
+        workspace = self.settings.open(True)
         workspace.check_code()
         some = workspace.model.ids_of()[:1].tolist()
         workspace.model.plan(some)  # makes the indexes, for which no caller waits

@@ -14,7 +14,7 @@ from maxrr.errors import DataError
 from maxrr.service import protocols
 from maxrr.service.callbacks import Message, Step, Teller
 from maxrr.service.guard import Guarded
-from maxrr.service.intake import take
+from maxrr.service.planning import take
 from maxrr.service.requests import Callback, Requests, today
 from maxrr.service.routes import Asker, Identity
 from maxrr.service.sealing import unseal

@@ -25,7 +25,7 @@ from maxrr.errors import DataError
 from maxrr.service import problems, protocols
 from maxrr.service.callbacks import Message, Step
 from maxrr.service.guard import Guarded
-from maxrr.service.intake import take
+from maxrr.service.planning import take
 from maxrr.service.requests import Callback, Request
 from maxrr.service.routes import Asker, note_fetched
 from maxrr.service.states import CANCELLED, DONE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
@@ -118,15 +118,6 @@ class OpenDSR:
         self.said = said
         self.signer = Signer(said.certificate, urlsplit(said.url).hostname or "")
 
-    def discovery(self) -> dict[str, Any]:
-        """Return what this processor does."""
-        pairs = [each.split(":") for each in self.said.identities]
-        return {
-            "api_version": VERSION, "supported_subject_request_types": ["erasure"],
-            "supported_identities": [{"identity_type": kind, "identity_format": form} for kind, form in pairs],
-            "processor_certificate": f"{self.said.url}/cert.pem",
-        }  # fmt: skip
-
     def identities(self, some: Sequence[Identity]) -> list[tuple[str, str]]:
         """Return the identities that the operator's resolver knows by their kind: plain ones by their type alone."""
         known = [each for each in some if each.kind in self.said.identities]
@@ -160,7 +151,12 @@ class OpenDSR:
         @made.get("/discovery")
         def discovery() -> dict[str, Any]:
             """Say what this processor does. Needs no token: who checks a signature begins here."""
-            return self.discovery()
+            pairs = [each.split(":") for each in self.said.identities]
+            return {
+                "api_version": VERSION, "supported_subject_request_types": ["erasure"],
+                "supported_identities": [{"identity_type": kind, "identity_format": form} for kind, form in pairs],
+                "processor_certificate": f"{self.said.url}/cert.pem",
+            }  # fmt: skip
 
         @made.get("/cert.pem", response_class=Response)
         def certificate() -> Response:

@@ -33,9 +33,8 @@ from maxrr.report.page import render
 from maxrr.service import problems, routes, sessions, states, versions
 from maxrr.service.current import Snapshot
 from maxrr.service.guard import Guard
-from maxrr.service.intake import taken
 from maxrr.service.jobs import AUDIT, KINDS
-from maxrr.service.planning import plan_of
+from maxrr.service.planning import plan_of, taken
 from maxrr.service.requests import Asked, Request, today
 from maxrr.service.sessions import IDLE, cookie_of, form_token, new_cookie, set_cookie
 from maxrr.service.states import ADD, DONE, ERASE, FAILED, OPEN, RECTIFY, REFUSED, STATES, WAITING

@@ -2,16 +2,19 @@
 
 import json
 import uuid
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, func, insert, or_, select, true, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from maxrr.errors import KeyReused, NamesDestroyed, UnknownRequest, WrongState
+from maxrr.errors import DataError, KeyReused, NamesDestroyed, UnknownRequest, WrongState
 from maxrr.service import states, tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
@@ -83,35 +86,30 @@ NOT_PLANNED = Planned(RECEIVED, None, None, "")
 
 
 @dataclass(frozen=True)
-class Request:
-    """A request as it stands in the database, without what names people.
+class Standing:
+    """What callers see of a request as it stands: nothing that names people.
 
     Attributes
     ----------
-    serial, id : int, str
-        Its number here, and what callers and receipts' tickets call it.
+    id : str
+        What callers and receipts' tickets call it.
     kind, owner, state : str
         What is to be done, the name of who asked, and how far it is.
     received, due, regulation : str
         When it came, by when it is to be answered, and by which law.
-    reference : str or None
-        What the protocol that it came by calls it.
     policy : str or None
         What was decided about core records, if that was necessary.
     plan : dict or None
         What the plan said; where a decision is waited for, one for each policy in `policies`.
     outcome, code : str or None
         What the workspace said at the end: "done", "already-done", "nothing-here" or "refused"; and by which error.
-    begun : int or None
-        How many receipts there were when an addition or a correction was begun.
-    number, guarantee : int, str or None
-        The number of the receipt, and what it promises.
+    guarantee : str or None
+        What the receipt promises.
     ended, fetched, delivered : str or None
         When it came to an end; when its answer first reached who asked; and when that was said to have arrived with the
         person, or was fetched long ago, so that names were destroyed.
     """
 
-    serial: int
     id: str
     kind: str
     owner: str
@@ -119,17 +117,36 @@ class Request:
     received: str
     due: str
     regulation: str
-    reference: str | None
     policy: str | None
     plan: dict[str, Any] | None
     outcome: str | None
     code: str | None
-    begun: int | None
-    number: int | None
     guarantee: str | None
     ended: str | None
     fetched: str | None
     delivered: str | None
+
+
+@dataclass(frozen=True)
+class Request(Standing):
+    """A request as it stands in the database.
+
+    Attributes
+    ----------
+    serial : int
+        Its number here.
+    reference : str or None
+        What the protocol that it came by calls it.
+    begun : int or None
+        How many receipts there were when an addition or a correction was begun.
+    number : int or None
+        The number of the receipt.
+    """
+
+    serial: int
+    reference: str | None
+    begun: int | None
+    number: int | None
 
     @property
     def days_left(self) -> int:
@@ -152,11 +169,22 @@ class Event:
     reason: str
 
 
+@dataclass(frozen=True, eq=False)
+class New:
+    """A request that waits to be written, and what comes of that; `mark` is an HMAC of its idempotency key."""
+
+    asked: Asked
+    owner: str
+    planned: Planned
+    mark: str | None
+    written: "Future[Request]" = field(default_factory=Future)
+
+
 @dataclass(frozen=True)
 class Ending:
     """What became of a request that was carried out."""
 
-    serial: int
+    request: Request
     state: str
     reason: str
     outcome: str | None = None
@@ -167,8 +195,10 @@ class Ending:
     plan: dict[str, Any] | None = None
 
 
-INSERT, TELL = insert(tables.requests).returning(tables.requests.c.serial), insert(tables.events)
-SHOWN = [tables.requests.c[each.name] for each in fields(Request)]
+INSERT = insert(tables.requests).returning(tables.requests.c.serial, tables.requests.c.id)
+WRITE, TELL = update(tables.requests).where(tables.requests.c.serial == bindparam("at")), insert(tables.events)
+NAMES = [each.name for each in fields(Request)]
+SHOWN = [tables.requests.c[name] for name in NAMES]
 TOLD = [tables.events.c[each.name] for each in fields(Event)]
 
 
@@ -186,6 +216,7 @@ class Requests:
     def __init__(self, database: Database, keys: RequestKeys) -> None:
         self.database = database
         self.keys = keys
+        self._turn, self._waiting = Lock(), deque[New]()
 
     # Submitting
 
@@ -199,40 +230,65 @@ class Requests:
         maxrr.errors.KeyReused
             The idempotency key came with another body before.
         """
-        mark = None if idempotency is None else self.keys.hmac_of(owner, idempotency)
+        mark = None if idempotency is None else fingerprint(self.keys.own, [owner, idempotency])
+        new = New(asked, owner, planned or NOT_PLANNED, mark)
+        self._waiting.append(new)
+        with self._turn:  # what came while others were written is written together: two waits for the disk for all
+            if not new.written.done():
+                self._write([self._waiting.popleft() for _ in range(len(self._waiting))])
         try:
-            with self.database.write() as connection:
-                request = self._insert(connection, asked, owner, planned or NOT_PLANNED, mark)
-                self.keys.flush()
+            return new.written.result(), True
         except IntegrityError:  # the key came before
             if (before := self.before(asked, owner, idempotency)) is None:
                 raise
             return before, False
-        return request, True
 
-    def _insert(
-        self, connection: Connection, asked: Asked, owner: str, planned: Planned, mark: str | None
-    ) -> Request:  # fmt: skip
-        """Write a request, its key and its first events."""
-        id_, table = uuid.uuid4().hex, tables.requests
-        row = {
-            "id": id_, "kind": asked.kind, "owner": owner, "state": planned.state, "received": now(),
-            "due": asked.due.isoformat(), "regulation": asked.regulation, "reference": asked.reference,
-            "policy": planned.policy, "plan": planned.plan, "idempotency": mark,
-        }  # fmt: skip
-        serial = connection.execute(INSERT, row).scalar_one()
-        key = self.keys.make(serial)
-        sealed = seal(key, id_, json.dumps(dict(asked.body)).encode())
-        under_key = {"sealed": sealed, "fingerprint": fingerprint(key, asked.said)}
-        written = update(table).where(table.c.serial == serial).returning(*SHOWN)
-        request = Request(*connection.execute(written, under_key).one())
-        for each in asked.callbacks:  # before the events that they are told of
-            token = seal(key, id_, each.token.encode())
-            callback = {"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token}
-            connection.execute(insert(tables.callbacks), callback)
-        steps = [(serial, state, "plan", planned.reason) for state in planned.states[1:]]
-        tell(connection, [(serial, RECEIVED, owner, ""), *steps])
-        return request
+    def _write(self, group: Sequence[New]) -> None:
+        """Write requests in one transaction, or each in its own where one of them cannot be written."""
+        try:
+            with self.database.write() as connection:
+                found = self._insert(connection, group)
+                self.keys.flush()
+        except BaseException as error:  # or who waits for it would wait for ever
+            if isinstance(error, IntegrityError | DataError) and len(group) > 1:
+                for each in group:
+                    self._write([each])
+            else:
+                for each in group:
+                    each.written.set_exception(error)
+        else:
+            for each, request in zip(group, found, strict=True):
+                each.written.set_result(request)
+
+    def _insert(self, connection: Connection, group: Sequence[New]) -> list[Request]:
+        """Write requests, their keys and their first events: in as many statements for many as for one."""
+        rows: list[dict[str, Any]] = [
+            {
+                "id": uuid.uuid4().hex, "kind": new.asked.kind, "owner": new.owner, "state": new.planned.state,
+                "received": now(), "due": new.asked.due.isoformat(), "regulation": new.asked.regulation,
+                "reference": new.asked.reference, "policy": new.planned.policy, "plan": new.planned.plan,
+                "idempotency": new.mark,
+            }
+            for new in group
+        ]  # fmt: skip
+        serials = {row.id: row.serial for row in connection.execute(INSERT, rows)}
+        under_key, callbacks, steps = list[dict[str, Any]](), list[dict[str, Any]](), list[tuple[int, str, str, str]]()
+        for new, row in zip(group, rows, strict=True):
+            id_ = row["id"]
+            serial = row["serial"] = serials[id_]
+            key = self.keys.make(serial)
+            sealed = seal(key, id_, json.dumps(dict(new.asked.body)).encode())
+            under_key.append({"at": serial, "sealed": sealed, "fingerprint": fingerprint(key, new.asked.said)})
+            for each in new.asked.callbacks:
+                token = seal(key, id_, each.token.encode())
+                callbacks.append({"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token})
+            steps.append((serial, RECEIVED, new.owner, ""))
+            steps += [(serial, state, "plan", new.planned.reason) for state in new.planned.states[1:]]
+        connection.execute(WRITE, under_key)
+        if callbacks:  # before the events that they are told of
+            connection.execute(insert(tables.callbacks), callbacks)
+        tell(connection, steps)
+        return [request_of([row.get(name) for name in NAMES]) for row in rows]
 
     def before(self, asked: Asked, owner: str, idempotency: str | None) -> Request | None:
         """Return the request that came with this idempotency key before, if its body was the same; None if none came.
@@ -245,7 +301,7 @@ class Requests:
         if idempotency is None:
             return None
         table = tables.requests.c
-        same = table.owner == owner, table.idempotency == self.keys.hmac_of(owner, idempotency)
+        same = table.owner == owner, table.idempotency == fingerprint(self.keys.own, [owner, idempotency])
         with self.database.read() as connection:
             row = connection.execute(select(*SHOWN, table.fingerprint).where(*same)).one_or_none()
         if row is None:
@@ -420,20 +476,18 @@ class Requests:
     def end(self, endings: Sequence[Ending], actor: str) -> None:
         """Write what became of requests that were executing, in one transaction."""
         table, named = tables.requests, ("state", "outcome", "code", "number", "guarantee", "answer")
-        chosen = select(table.c.serial).where(table.c.serial.in_([each.serial for each in endings]))
+        chosen = select(table.c.serial).where(table.c.serial.in_([each.request.serial for each in endings]))
         with self.database.write() as connection:  # in three statements: a worker ends hundreds at once
             here = set(connection.scalars(chosen.where(table.c.state == EXECUTING).with_for_update()))
-            ended = [each for each in endings if each.serial in here]
+            ended = [each for each in endings if each.request.serial in here]
             rows = [{name: vars(each)[name] for name in named} for each in ended]
             for each, row in zip(ended, rows, strict=True):
-                row |= {"at": each.serial, "ended": now() if each.state in ENDED else None}
+                over = now() if each.state in ENDED else None
+                row |= {"at": each.request.serial, "ended": over, "plan": each.plan or each.request.plan}
             if ended:
-                connection.execute(update(table).where(table.c.serial == bindparam("at")), rows)
-                tell(connection, [(each.serial, each.state, actor, each.reason) for each in ended])
-            for each in ended:
-                if each.plan is not None:
-                    connection.execute(update(table).where(table.c.serial == each.serial).values(plan=each.plan))
-        self.keys.destroy([each.serial for each in endings if each.state in UNANSWERED])
+                connection.execute(WRITE, rows)
+                tell(connection, [(each.request.serial, each.state, actor, each.reason) for each in ended])
+        self.keys.destroy([each.request.serial for each in endings if each.state in UNANSWERED])
 
     def deliver(self, request: Request, actor: str) -> Request:
         """Note that the answer of a request was delivered, and destroy what names people in it.

@@ -2,7 +2,8 @@
 
 import json
 import time
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass, fields
+from datetime import date, timedelta
 from itertools import compress
 from typing import Annotated, Any, Literal
 
@@ -16,10 +17,9 @@ from maxrr.evidence import Dossier
 from maxrr.service import metrics, versions
 from maxrr.service.changes import records_of
 from maxrr.service.guard import Guarded, needs
-from maxrr.service.intake import subject_of, taken
 from maxrr.service.jobs import Job
-from maxrr.service.planning import plan_of, waiting
-from maxrr.service.requests import Asked, Event, Request, today
+from maxrr.service.planning import plan_of, subject_of, taken, waiting
+from maxrr.service.requests import Asked, Event, Request, Standing, today
 from maxrr.service.states import ADD, CANCELLED, ERASE, PLANNED, RECTIFY, REFUSED, STATES
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES, Actor
 from maxrr.unlearning.actions import REFUSE
@@ -104,28 +104,14 @@ class JobAsked(Strict):
     kind: Literal["audit", "replay"]
 
 
-class RequestShown(BaseModel):
+@dataclass(frozen=True)
+class RequestShown(Standing):
     """A request as it stands, without what names people."""
 
-    id: str
-    kind: str
-    owner: str
-    state: str
-    received: datetime
-    due: date
     days_left: int
     late: bool
-    regulation: str
-    policy: str | None
-    plan: dict[str, Any] | None
-    outcome: str | None
-    code: str | None
     receipt: int | None
-    guarantee: str | None
-    ended: datetime | None
-    fetched: datetime | None
-    delivered: datetime | None
-    events: list[Event] | None = None
+    events: list[Event] | None
 
 
 class Page(BaseModel):
@@ -143,9 +129,10 @@ class Predictions(BaseModel):
 
 def shown(request: Request, events: list[Event] | None = None) -> RequestShown:
     """Return a request as callers see it."""
-    said = {name: value for name, value in vars(request).items() if name in RequestShown.model_fields}
-    more = {"receipt": request.number, "late": request.is_late, "days_left": request.days_left, "events": events}
-    return RequestShown.model_validate({**said, **more})
+    said = {each.name: getattr(request, each.name) for each in fields(Standing)}
+    return RequestShown(
+        **said, days_left=request.days_left, late=request.is_late, receipt=request.number, events=events
+    )
 
 
 def found(call: Call, id_: str, actor: Actor) -> Request:

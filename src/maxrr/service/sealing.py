@@ -24,7 +24,7 @@ SIZE, NONCE = 32, 12
 class RequestKeys:
     """The keys of requests, one after the other in a file, each at the place that the request's serial number says.
 
-    Before them, at place 0, is a key of the service's own, which stays.
+    Before them, at place 0, is a key of the service's `own`, which stays.
 
     Several processes may use the file: each writes at places that the database gave to it alone.
 
@@ -42,16 +42,12 @@ class RequestKeys:
             self.make(0)
             self.flush()
         fcntl.flock(self._file, fcntl.LOCK_UN)
-        self._own = self.find(0)
+        self.own = self.find(0)
 
     @property
     def are_some(self) -> bool:
         """Whether the key of any request was made here."""
         return os.fstat(self._file).st_size > SIZE
-
-    def hmac_of(self, *words: str) -> str:
-        """Return an HMAC by which the same words are known again: a caller may have written a name into them."""
-        return fingerprint(self._own, words)
 
     def make(self, serial: int) -> bytes:
         """Make the key of a request. Call `flush` before the database says that the request is there."""

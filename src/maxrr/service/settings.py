@@ -65,22 +65,12 @@ class Settings:
 
     @property
     def folder(self) -> Path:
-        """Where the service keeps its own files, beside the workspace."""
-        return folder_of(self.workspace)
+        """Where the service keeps its own files, beside the workspace. It is made where it is not there."""
+        folder = self.workspace.with_name(f"{self.workspace.name}.service")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
 
     @property
     def url(self) -> str:
         """The URL of the database."""
-        return self.database or url_of(self.workspace)
-
-
-def folder_of(workspace: Path) -> Path:
-    """Return the folder where the service of a workspace keeps its own files. It is made where it is not there."""
-    folder = workspace.with_name(f"{workspace.name}.service")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
-
-
-def url_of(workspace: Path) -> str:
-    """Return the URL of the database that the service of a workspace has if no other is named."""
-    return f"sqlite:///{folder_of(workspace) / 'requests.sqlite'}"
+        return self.database or f"sqlite:///{self.folder / 'requests.sqlite'}"

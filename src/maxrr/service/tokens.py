@@ -4,7 +4,6 @@ import hashlib
 import secrets
 import time
 from dataclasses import dataclass
-from threading import Lock
 
 from sqlalchemy import insert, select, update
 
@@ -50,7 +49,6 @@ class Tokens:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._known = dict[str, tuple[float, Actor]]()
-        self._lock = Lock()
 
     def make(self, name: str, role: str) -> str:
         """Make a token, and return it: nobody can read it afterwards."""
@@ -102,10 +100,9 @@ class Tokens:
         if row is None:
             raise NoToken("the token is not known, or was revoked")
         actor = Actor(row.name, row.role)
-        with self._lock:
-            until = time.monotonic()
-            self._known = {known: said for known, said in self._known.items() if said[0] > until}
-            self._known[digest] = until + REMEMBERED, actor
+        time_ = time.monotonic()
+        known = {each: said for each, said in self._known.items() if said[0] > time_}
+        self._known = known | {digest: (time_ + REMEMBERED, actor)}
         return actor
 
 

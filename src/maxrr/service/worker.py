@@ -214,11 +214,11 @@ class Worker:
             else:
                 note(error)
                 code = error.code if isinstance(error, MaxRRError | ConvergenceError) else "fault"
-                endings += [Ending(each.serial, FAILED, code, code=code) for each in readable]
+                endings += [Ending(each, FAILED, code, code=code) for each in readable]
         self.requests.end(endings, self.name)
         for ending in endings:
             if ending.guarantee == Guarantee.approximate and (some[0].kind, ending.outcome) == (ERASE, "done"):
-                self.jobs.ask(ending.serial, AUDIT, self.name)
+                self.jobs.ask(ending.request.serial, AUDIT, self.name)
 
     def answered(
         self, workspace: Workspace, some: Sequence[Request], bodies: Mapping[int, Mapping[str, Any]], policy: str
@@ -252,20 +252,20 @@ class Worker:
         numbers = sorted(workspace.find(ticket=request.id).receipts)
         if numbers:
             return done(request, workspace, workspace.receipt(numbers[0]).receipt)
-        return Ending(request.serial, FAILED, errors.NamesDestroyed.code, code=errors.NamesDestroyed.code)
+        return Ending(request, FAILED, errors.NamesDestroyed.code, code=errors.NamesDestroyed.code)
 
     def ending(self, workspace: Workspace, request: Request, ticket: Ticket) -> Ending:
         """Return what became of a request, by what the workspace says of its ticket."""
         if ticket.outcome == NOTHING_HERE:
             assert ticket.answer is not None
             sealed = seal(self.requests.keys.find(request.serial), request.id, ticket.answer)
-            return Ending(request.serial, DONE, "nothing here", ticket.outcome, answer=sealed)
+            return Ending(request, DONE, "nothing here", ticket.outcome, answer=sealed)
         try:
             return done(request, workspace, ticket.receipt)
         except errors.Refused as refused:
             if refused.plans:  # the model was fitted anew since the plan
                 return waits(request, workspace, self.requests.body(request))
-            return Ending(request.serial, REFUSED, refused.code, ticket.outcome, code=refused.code)
+            return Ending(request, REFUSED, refused.code, ticket.outcome, code=refused.code)
 
     def progress(self, what: str, done: int, total: int, **_: float) -> None:
         """Tell others how far the batch is."""
@@ -307,7 +307,7 @@ def is_without_core(workspace: Workspace, body: Mapping[str, Any]) -> bool:
 def waits(request: Request, workspace: Workspace, body: Mapping[str, Any]) -> Ending:
     """Return the end of a try that found core records: somebody is to decide."""
     found = look(workspace.model, request.kind, body, REFUSE)
-    return Ending(request.serial, WAITING, found.reason, plan=found.plan)
+    return Ending(request, WAITING, found.reason, plan=found.plan)
 
 
 def done(request: Request, workspace: Workspace, receipt: Receipt) -> Ending:
@@ -315,6 +315,6 @@ def done(request: Request, workspace: Workspace, receipt: Receipt) -> Ending:
     handed = workspace.receipt(receipt.number).to_bytes()
     outcome = "already-done" if receipt.requested == receipt.already_forgotten > 0 else "done"
     return Ending(
-        request.serial, DONE, f"receipt {receipt.number}: {receipt.guarantee}", outcome, number=receipt.number,
+        request, DONE, f"receipt {receipt.number}: {receipt.guarantee}", outcome, number=receipt.number,
         guarantee=receipt.guarantee, answer=handed,
     )  # fmt: skip
