@@ -12,7 +12,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -396,8 +396,8 @@ class Curve:
     balanced_accuracy: float
     tpr_at_1: float
     tpr_at_01: float
-    fpr: list[float]
-    tpr: list[float]
+    fpr: list[float] = field(repr=False)
+    tpr: list[float] = field(repr=False)
 
     @classmethod
     def of(cls, scores: Floats) -> "Curve":
