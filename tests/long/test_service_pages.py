@@ -47,6 +47,8 @@ def house(fitted, tmp_path_factory):  # noqa: F811
         "unknown": house.submit(ids=[free[3], 12]),
     }  # fmt: skip
     house.work()
+    house.asked["again"] = house.submit(ids=free[:2])
+    house.work()
     house.asked |= {"waiting": house.submit(ids=core[:1]), "planned": house.submit(ids=free[4:30])}
     house.service.current.refresh()
     yield house
@@ -97,7 +99,8 @@ def sign_in(browser, house):
 def paths(house):
     """All pages, with a request of each kind."""
     of = {name: f"/requests/{each['id']}" for name, each in house.asked.items()}
-    steps = (f"{of['done']}/delivered", f"{of['waiting']}/refuse", f"{of['done']}/letter", f"{of['nothing']}/letter")
+    steps = (f"{of['done']}/delivered", f"{of['waiting']}/refuse")
+    steps += tuple(f"{of[name]}/letter" for name in ("done", "nothing", "unknown", "again"))
     return ("/", "/requests?which=all", "/ask", "/add", "/correct", "/model", "/verify", *of.values(), *steps)
 
 
@@ -257,7 +260,13 @@ def test_nothing_is_wider_than_the_screen_and_all_can_be_read(sign_in, house, wi
         across = officer.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         assert across[0] <= across[1], path
         assert officer.page.evaluate(CONTRAST) == [], path
+        assert officer.page.evaluate(SMALLEST) >= 11.5, path  # pixels: a little below that of the hashes
 
+
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("body *")]
+  .filter(each => each.offsetParent && each.textContent.trim())
+  .map(each => parseFloat(getComputedStyle(each).fontSize)))"""
+"""Finds how small the smallest letters are."""
 
 CONTRAST = """() => {
   const light = colour => {

@@ -597,11 +597,13 @@ def test_a_form_that_is_wrong_comes_back_with_what_was_said(house, visit):
 
 def test_ids_of_which_some_are_unknown_come_back_with_these(house, visit):
     operator, free = visit(OPERATOR), house.ids("free")[0]
-    answer = operator.post("/ask", ids=f"{free}\n12\n13")
-    assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("ids", "unknown-id")]
-    assert re.findall("<code data-unknown>([0-9, ]+)</code>", answer.text) == ["12, 13"]
+    for ids, unknown in ((f"{free}\n12\n13", "12, 13"), (f"{free}, abc", "abc"), (f"12, {free}, {free}", "12")):
+        answer = operator.post("/ask", ids=ids)
+        assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("ids", "unknown-id")]
+        assert re.findall("<code data-unknown>([0-9a-z, ]+)</code>", answer.text) == [unknown]
     assert house.call("GET", "/v1/requests").json()["requests"] == []
-    assert operator.post("/ask", ids="12\n13").status_code == 303  # 'nothing here' is an answer
+    for ids in ("12\n13", "abc", "12, 12"):
+        assert operator.post("/ask", ids=ids).status_code == 303  # 'nothing here' is an answer
 
 
 def test_what_waits_already_is_not_asked_for_once_more(house, visit, waiting):

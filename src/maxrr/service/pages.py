@@ -32,7 +32,6 @@ from maxrr.report.charts import shares
 from maxrr.report.page import render
 from maxrr.service import problems, routes, sessions, states, versions
 from maxrr.service.current import Snapshot
-from maxrr.service.guard import Guard
 from maxrr.service.jobs import AUDIT, KINDS
 from maxrr.service.planning import plan_of, taken
 from maxrr.service.requests import Asked, Request, today
@@ -196,12 +195,11 @@ def at_door(call: Call, back: str, status: int = 200, code: str = "", ended: boo
 @router.post("/sign-in")
 async def sign_in(call: Call, said: Form) -> Response:
     """Begin a session, under a new cookie, for whoever has a token."""
-    guard: Guard = call.app.state.guard
     token, back = said.get("token", "").strip(), said.get("back", "/")
     try:
-        actor = await run_in_threadpool(guard.tokens.find, token)
+        actor = await run_in_threadpool(call.app.state.guard.tokens.find, token)
     except NoToken as error:
-        guard.wrong.take(call.client.host if call.client else "")
+        call.app.state.guard.wrong.take(call.client.host if call.client else "")
         return at_door(call, back, 401, error.code)
     if actor.role not in READ:
         return at_door(call, back, 403, NotAllowed.code)
@@ -297,8 +295,7 @@ def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
         routes.note_fetched(call, request, actor)
     base, sender = "layout.html.jinja" if file else "frame.html.jinja", os.environ.get(SENDER, "")
     answer = show_request(call, "letter", request, base=base, sender=sender)
-    if file:
-        answer.headers["Content-Disposition"] = f'attachment; filename="letter-{request.id}.html"'
+    answer.headers["Content-Disposition"] = f'{"attachment" if file else "inline"}; filename="letter-{request.id}.html"'
     return answer
 
 
@@ -381,9 +378,11 @@ def check_new(service: Any, asked: Asked, owner: str | None, said: dict[str, str
             said["other"] = each.id
             raise Wrong("asked-already")
     if snapshot is not None and "subjects" not in asked.body:
-        plan = plan_of(snapshot.model, asked.kind, asked.body, REFUSE)
-        if plan.unknown and (asked.kind == RECTIFY or plan.unknown < plan.requested):  # or that is the answer
-            said["unknown"] = ", ".join(map(str, plan.request.unknown[:SHOWN]))
+        ids, text = {*map(str, asked.body.get("ids") or [asked.body["id"]])}, snapshot.model.kind_.text_ids
+        strange = [] if text else sorted(each for each in ids if not each.lstrip("-").isdecimal())
+        unknown = strange or plan_of(snapshot.model, asked.kind, asked.body, REFUSE).request.unknown
+        if unknown and (asked.kind == RECTIFY or len(unknown) < len(ids)):  # or that is the answer
+            said["unknown"] = ", ".join(map(str, unknown[:SHOWN]))
             raise Wrong("unknown-id", "ids" if asked.kind == ERASE else "id")
 
 

@@ -152,13 +152,19 @@ def submit(call: Call, answer: Response, said: Submission, actor: Asker, key: Ke
 
 @router.post("/v1/additions", status_code=201)
 def add(call: Call, answer: Response, said: Addition, actor: Operator, key: Key = None) -> RequestShown:
-    """Ask to learn more records, which enter the heads at once."""
+    """Ask to learn more records, which enter the heads at once.
+
+    Add them to the source, too: until then what reads it again (trainings, audits, replays) fails (`other-records`).
+    """
     return take(call, answer, change_of(call.app.state.service, ADD, said), actor, key)
 
 
 @router.post("/v1/corrections", status_code=201)
 def rectify(call: Call, answer: Response, said: Correction, actor: Operator, key: Key = None) -> RequestShown:
-    """Ask to correct a record: it is forgotten, and another is learned in its place."""
+    """Ask to correct a record: it is forgotten, and another is learned in its place.
+
+    Correct it in the source, too: until then what reads it again (trainings, audits, replays) fails (`other-records`).
+    """
     return take(call, answer, change_of(call.app.state.service, RECTIFY, said), actor, key)
 
 
