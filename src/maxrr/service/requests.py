@@ -81,7 +81,6 @@ class Planned:
         return states.STATES[: states.STATES.index(self.state) + 1]
 
 
-BY_ITSELF = "service:names"  # who destroys names in time
 NOT_PLANNED = Planned(RECEIVED, None, None, "")
 
 
@@ -390,8 +389,7 @@ class Requests:
     def received_by_day(self, days: int, owner: str | None = None) -> list[tuple[date, int]]:
         """Return how many requests were received on each of the last days, of this owner alone where one is named."""
         table, first = tables.requests.c, today() - timedelta(days=days - 1)
-        day = func.substr(table.received, 1, 10)
-        whose = true() if owner is None else table.owner == owner
+        day, whose = func.substr(table.received, 1, 10), true() if owner is None else table.owner == owner
         query = select(day, func.count()).where(table.received >= first.isoformat(), whose).group_by(day)
         with self.database.read() as connection:
             found = {row[0]: int(row[1]) for row in connection.execute(query)}
@@ -520,7 +518,7 @@ class Requests:
         )  # fmt: skip
         with self.database.read() as connection:
             serials = list(connection.scalars(late))
-        self._delivered(serials, BY_ITSELF)
+        self._delivered(serials, "service:names")
         return len(serials)
 
     def _delivered(self, serials: Sequence[int], actor: str) -> None:
