@@ -64,6 +64,7 @@ def test_each_step_is_an_event_of_cloudevents(house, receiver):
         "guarantee": "exact-untouched", "receipt": 1,
     }  # fmt: skip
     assert "guarantee" not in events[2]["data"]
+    assert house.follow(asked["id"])["fetched"] is None  # which has no answer in it
 
 
 def test_forged_and_replayed_messages_are_known_as_such(house, receiver):

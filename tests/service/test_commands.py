@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 import warnings
 from contextlib import suppress
 
@@ -84,6 +85,28 @@ def test_tls_is_of_today_alone(folder, tmp_path):
         for refused in ((ssl.TLSVersion.TLSv1_1,), (ssl.TLSVersion.TLSv1_2, "ECDHE+AES:!AESGCM:!AESCCM")):
             with pytest.raises(ssl.SSLError):
                 spoken(*refused)
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def test_a_call_without_end_is_ended(folder):
+    """A request line, headers, what stands behind a body: none is kept for ever, and nobody needs a token to try."""
+    port = free_port()
+    command = [sys.executable, "-m", "maxrr", "serve", str(folder), "--port", str(port), "--no-worker"]
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    chunks = b"POST /v1/requests HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    try:
+        wait_until(lambda: called(port, "/health")[0] == 200, 60)
+        for begin in (b"GET /", b"GET / HTTP/1.1\r\nX: ", b"GET / HTTP/1.1\r\n", chunks + b"1;", chunks + b"0\r\nX: "):
+            part = b"a: b\r\n" * 20_000 if begin.endswith(b"\n") else b"a" * 100_000
+            with socket.create_connection(("127.0.0.1", port), 10) as wire, suppress(ConnectionError):
+                wire.sendall(begin)
+                for _ in range(100):
+                    wire.sendall(part)
+                    time.sleep(0.001)
+                pytest.fail(f"10 MB after {begin!r} were taken")
+        assert called(port, "/health")[0] == 200
     finally:
         server.terminate()
         server.wait(60)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import event
 
 from maxrr.errors import DatabaseAway, OlderCopy
 from maxrr.service import requests
@@ -180,6 +181,51 @@ def test_an_older_copy_of_the_workspace_signs_nothing_until_it_has_caught_up(hou
     assert copy.status().records == 80 - 3
     copy.close()
     assert [house.follow(id_)["outcome"] for id_ in (first, second, third)] == ["done"] * 3
+
+
+def content(place):
+    return {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("how", ["folder", "files"])
+def test_a_backup_put_in_place_under_a_worker_is_noticed_and_not_touched(house, tmp_path, how):
+    first, second, third = (house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:3])
+    place, made = house.service.settings.workspace, tmp_path / "backup"
+    house.service.current.stop()
+    house.service.requests.decide(house.service.requests.find(third), "cancelled", "me", "not yet")
+    with house.service.settings.open(False) as workspace:
+        workspace.backup(made)
+        while house.worker.turn(workspace):
+            pass
+        if how == "folder":
+            place.rename(tmp_path / "away")
+        shutil.copytree(made, place, dirs_exist_ok=True)
+        before = content(place)
+        fourth = house.submit(ids=house.ids("free")[3:4])["id"]
+        for _ in range(2):
+            with pytest.raises(OlderCopy):
+                house.worker.turn(workspace)
+    assert content(place) == before
+    assert [house.follow(id_)["state"] for id_ in (first, second, fourth)] == ["done", "done", "executing"]
+
+
+def test_a_full_disk_under_the_database_is_told_as_one(house):
+    """SQLite, at the most pages that it may have."""
+    with house.service.requests.database.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+
+    def full(connection, _):
+        connection.execute(f"PRAGMA max_page_count={pages}")
+
+    database = house.service.requests.database
+    event.listen(database.engine, "connect", full)
+    database.engine.dispose()
+    answers = [house.call("POST", "/v1/requests", json={"subject": "a" * 400}) for _ in range(40)]
+    assert {(each.status_code, each.json().get("code")) for each in answers} == {(201, None), (503, "disk")}
+    house.worker.say("at work")  # and goes on
+    event.remove(database.engine, "connect", full)
+    database.engine.dispose()
+    house.submit(subject="somebody")
 
 
 def test_names_are_destroyed_some_days_after_the_answer_was_fetched_and_never_before(house, monkeypatch):

@@ -1,5 +1,6 @@
 """Audits and replays beside requests: asked for, carried out once, told."""
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import numpy as np
 from sqlalchemy import update
 
 from maxrr.service import tables
-from maxrr.service.jobs import Jobs
+from maxrr.service.jobs import TAKEN, TRIES, Jobs
 from maxrr.service.versions import listed
 from maxrr.service.worker import Worker
 from tests.unlearning.problems import table
@@ -132,6 +133,39 @@ def test_a_job_is_done_once_by_whoever_stands_by(house, monkeypatch):
         assert jobs[1].turn("second")
     assert found[0] is not None
     assert jobs_of(house, id_) == [("audit", "running", "")]  # the third one has it now
+
+
+def test_a_job_that_ends_its_process_is_given_up_and_stops_no_other(house, monkeypatch):
+    id_ = approximate(house)
+    house.call("POST", f"/v1/requests/{id_}/jobs", json={"kind": "replay"})
+    jobs, clock = house.worker.jobs, [time.time()]
+    monkeypatch.setattr("maxrr.service.jobs.time.time", lambda: clock[0])
+    for number in range(TRIES):
+        assert jobs.take(f"worker {number}")[0] == 1
+        clock[0] += 2 * TAKEN
+    assert jobs.take("the last") is None
+    assert jobs_of(house, id_)[0] == ("audit", "failed", "given-up")
+    assert jobs.take("the last")[0] == 2
+    assert jobs_of(house, id_)[1] == ("replay", "running", "")
+
+
+def test_a_job_stays_with_the_worker_that_is_heard_of(house, monkeypatch):
+    """However long it takes: the time for which it belongs to one worker is lengthened."""
+    id_, jobs, found = approximate(house), house.worker.jobs, []
+    monkeypatch.setattr("maxrr.service.jobs.PAUSE", 0.01)
+    monkeypatch.setattr("maxrr.service.jobs.TAKEN", 0.5)
+
+    def do(*_):
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            found.append(jobs.take("another"))
+            time.sleep(0.05)
+        return "found"
+
+    monkeypatch.setattr(Jobs, "do", do)
+    assert jobs.turn("one")
+    assert {*found} == {None}
+    assert jobs_of(house, id_) == [("audit", "done", "found")]
 
 
 def test_versions_are_recorded_once_with_their_accuracy(house):

@@ -1,6 +1,7 @@
 """A request from its submission to the page of the person."""
 
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -10,8 +11,10 @@ from maxrr.errors import NamesDestroyed
 from maxrr.evidence import Dossier
 from maxrr.evidence.envelopes import Envelope, Statement
 from maxrr.service import app
+from maxrr.service.requests import Asked, Planned, today
 from maxrr.unlearning.statements import HandedReceipt
 from tests.service.conftest import KEY, House
+from tests.service.postgres import wait_until
 from tests.workspace.problems import table
 
 
@@ -79,6 +82,25 @@ def test_what_moves_heads_shares_a_training_that_is_due(house):
     assert alone.guarantee == "exact-untouched"
     assert [each.guarantee for each in shared] == ["exact-retrain"] * 2
     assert len({(each.model_before, each.model_after) for each in shared}) == 1
+
+
+def test_a_plan_that_comes_late_decides_nothing(house):
+    """Another worker has planned the request by now, and it waits for a decision."""
+    request = house.service.requests.find(house.submit(ids=house.ids("core")[:1])["id"])
+    house.service.requests.plan({request.serial: Planned("planned", "retrain", None, "late")}, "another")
+    assert house.service.requests.find(request.id) == request
+
+
+def test_a_worker_plans_beside_a_batch_that_takes_long(house, monkeypatch):
+    monkeypatch.setattr("maxrr.service.worker.BESIDE", 0.01)
+    asked = Asked({"ids": house.ids("free")[:1]}, "gdpr", today())
+    request, _ = house.service.requests.submit(asked, "me")
+    beside = threading.Thread(target=house.worker.beside, daemon=True)
+    with house.service.settings.open(False):  # for the batch
+        beside.start()
+        wait_until(lambda: house.service.requests.find(request.id).state == "planned")
+    house.worker.stop()
+    beside.join()
 
 
 def test_nothing_here_is_an_answer_with_a_signature(house):

@@ -20,6 +20,30 @@ def test_a_body_that_is_too_large_is_refused_however_its_size_is_said(house):
     assert (in_parts.status_code, in_parts.json()["code"]) == (413, "too-large")
 
 
+@pytest.mark.parametrize("path", ["/sign-in", "/v1/requests"])
+def test_a_call_that_breaks_off_is_no_fault(house, caplog, path):
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1),
+        "headers": [
+            (b"authorization", f"Bearer {house.tokens['requester']}".encode()),
+            (b"content-type", b"application/x-www-form-urlencoded" if path == "/sign-in" else b"application/json"),
+        ],
+        "server": ("x", 80),
+    }  # fmt: skip
+    answer = []
+
+    async def send(message):
+        answer.append(message)
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    house.client.portal.call(house.client.app, scope, receive, send)
+    assert answer[0]["status"] == 400
+    assert "fault" not in caplog.text
+
+
 @pytest.mark.parametrize("token", ["predictor", None])
 def test_who_may_not_call_is_told_before_a_body_is_read(house, token):
     """The body is not JSON, and never ends."""

@@ -5,7 +5,7 @@ from unittest import mock
 import pytest
 
 from maxrr.evidence import SigningKey
-from maxrr.workspace import Commit, Workspace, overview
+from maxrr.workspace import Commit, Workspace, overview, states
 from maxrr.workspace.folder import Folder
 from maxrr.workspace.rows import Rows
 from tests.workspace.faults import Points
@@ -88,3 +88,17 @@ def test_nobody_asks_for_the_lock_beside_one_who_works(folder):
             workspace.model.unlearn(free[each : each + 1])
             with mock.patch.object(Folder, "enter", side_effect=AssertionError):
                 Workspace.open(folder, read_only=True).close()
+
+
+def test_the_last_commit_is_read_again_where_another_has_replaced_its_files(folder):
+    with Workspace.open(folder) as workspace:
+        influential, read = kinds(workspace.model)[1], states.frames_in
+
+        def commits_meanwhile(path):
+            frames = read(path)
+            if workspace.status().requests == 0:
+                workspace.model.unlearn(influential[:1])
+            return frames
+
+        with mock.patch.object(states, "frames_in", commits_meanwhile):
+            assert Commit.last(folder).requests == 1

@@ -142,6 +142,7 @@ def listen(settings: Settings, host: str, port: int, cert: Path | None, key: Pat
     uvicorn.run(
         app(settings), host=host, port=port, access_log=False, log_config=None, server_header=False,
         ssl_certfile=cert, ssl_keyfile=key, ssl_ciphers=CIPHERS, limit_concurrency=500, timeout_keep_alive=10,
+        http="h11", h11_max_incomplete_event_size=1 << 16,  # uvicorn's other parser takes headers without end
     )  # fmt: skip
 
 

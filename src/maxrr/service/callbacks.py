@@ -168,9 +168,6 @@ class Callbacks:
         )  # fmt: skip
         due = select(table.serial).where(table.ended.is_(None), table.due <= time.time(), ~waits)
         due = due.order_by(table.due, table.serial).limit(TOGETHER)
-        with self.requests.database.read() as connection:
-            if connection.execute(due).first() is None:
-                return []
         with self.requests.database.write() as connection:
             serials = list(connection.scalars(due.with_for_update(skip_locked=True)))
             mine = update(tables.deliveries).where(table.serial.in_(serials))

@@ -100,8 +100,7 @@ class Current:
             return
         workspace = self.settings.open(True)
         workspace.check_code()
-        some = workspace.model.ids_of()[:1].tolist()
-        workspace.model.plan(some)  # makes the indexes, for which no caller waits
+        workspace.model.plan(workspace.model.ids_of()[:1].tolist())  # makes the indexes, for which no caller waits
         self.found, self._read = Snapshot(workspace), grown
 
     def _follow(self) -> None:

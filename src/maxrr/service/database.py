@@ -1,5 +1,6 @@
 """The database: transactions that are durable when their block ends, and one error for all that keeps it away."""
 
+import errno
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from maxrr.errors import DatabaseAway, DatabaseGone, DataError
 from maxrr.service.tables import STEPS, upgrade
 
 PATIENCE = 30  # seconds that a writer waits for others
+FULL = sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR
 SETUP = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON", f"busy_timeout={PATIENCE}000")
 
 
@@ -70,7 +72,7 @@ class Database:
 
     @contextmanager
     def reached(self) -> Iterator[None]:
-        """Turn what a database that is away, full or locked raises into one error, and what fits no column into one."""
+        """Raise one error for a database that is away or locked, one for a full disk, one for what fits no column."""
         try:
             yield
         except IntegrityError:
@@ -78,8 +80,12 @@ class Database:
         except Unfit:
             raise DataError("a text has the character NUL or is too long, or a number is too large: say less") from None
         except (DBAPIError, TimeoutError) as error:
-            kind = type(getattr(error, "orig", None) or error).__name__
-            raise DatabaseAway(f"the database does not answer ({kind}): try again. Nothing was changed") from None
+            cause = getattr(error, "orig", None) or error
+            if type(cause).__name__ == "DiskFull" or getattr(cause, "sqlite_errorcode", 0) & 0xFF in FULL:
+                raise OSError(errno.ENOSPC, "the database cannot write") from None
+            raise DatabaseAway(
+                f"the database does not answer ({type(cause).__name__}): try again. Nothing was changed"
+            ) from None
 
     def close(self) -> None:
         """Close all connections."""

@@ -143,6 +143,8 @@ class Watch:
         async def bounded() -> Message:
             nonlocal taken
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise HTTPException(400, "the call has broken off")
             taken += len(message.get("body", b""))
             if taken > self.body:
                 raise HTTPException(413, self.larger)  # the framework hides errors of other kinds here

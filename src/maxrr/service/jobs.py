@@ -24,6 +24,7 @@ AUDIT, REPLAY = KINDS = "audit", "replay"
 QUEUED, RUNNING = "queued", "running"
 PAUSE = 2.0  # seconds between two notes of how far a job is, which keep it for its worker
 TAKEN = 40.0  # seconds for which a job belongs to a worker that is not heard of
+TRIES, GIVEN_UP = 3, "given-up"  # workers that may end over a job, and the result after that
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,15 @@ class Jobs:
 
     def ask(self, request: int, kind: str, actor: str) -> None:
         """Queue a job about the request with this serial number, if the same is not queued or running already."""
-        row = {"request": request, "kind": kind, "state": QUEUED, "progress": "", "result": "", "actor": actor}
+        row = {
+            "request": request,
+            "kind": kind,
+            "state": QUEUED,
+            "progress": "",
+            "result": "",
+            "actor": actor,
+            "tries": 0,
+        }
         with suppress(IntegrityError), self.database.write() as connection:
             connection.execute(insert(tables.jobs).values(**row, time=now()))
 
@@ -97,7 +106,7 @@ class Jobs:
 
         def keep() -> None:
             while not ended.wait(PAUSE):
-                with suppress(DatabaseAway):
+                with suppress(DatabaseAway, OSError):
                     write(**said)
 
         def progress(what: str, done: int, total: int, **_: float) -> None:
@@ -118,19 +127,19 @@ class Jobs:
         return True
 
     def take(self, worker: str) -> tuple[int, str, int] | None:
-        """Take the first job that nobody does, or of whose worker nothing was heard."""
+        """Take the first job that nobody does, or of whose worker nothing was heard: not one by which many ended."""
         jobs, asked = tables.jobs.c, tables.requests.c
         is_free = or_(jobs.state == QUEUED, and_(jobs.state == RUNNING, jobs.until < time.time()))
-        query = select(jobs.serial, jobs.kind, asked.number).join(tables.requests).where(is_free).order_by(jobs.serial)
-        with self.database.read() as connection:
-            rows = connection.execute(query).all()
-        for row in rows:
-            mine = {"state": RUNNING, "worker": worker, "until": time.time() + TAKEN, "time": now()}
-            with self.database.write() as connection:
-                taking = update(tables.jobs).where(jobs.serial == row.serial, is_free).values(mine)
-                if connection.execute(taking).rowcount:
-                    return row.serial, row.kind, row.number
-        return None
+        query = select(jobs.serial, jobs.kind, jobs.tries, asked.number).join(tables.requests).where(is_free)
+        first = query.order_by(jobs.serial).limit(1).with_for_update(of=tables.jobs, skip_locked=True)
+        with self.database.write() as connection:
+            row = connection.execute(first).first()
+            if row is None:
+                return None
+            mine = {"state": RUNNING, "worker": worker, "until": time.time() + TAKEN, "tries": row.tries + 1}
+            values = mine if row.tries < TRIES else {"state": FAILED, "result": GIVEN_UP}
+            connection.execute(update(tables.jobs).where(jobs.serial == row.serial).values(time=now(), **values))
+        return (row.serial, row.kind, row.number) if row.tries < TRIES else None
 
     def do(self, workspace: Workspace, kind: str, receipt: Receipt, progress: Progress) -> str:
         """Audit or replay a receipt, and return what was found."""

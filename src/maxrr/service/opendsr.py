@@ -53,11 +53,6 @@ class Identity(BaseModel):
     identity_value: str = Field(min_length=1, max_length=500)
     identity_format: Literal["raw", "sha1", "md5", "sha256"]
 
-    @property
-    def kind(self) -> str:
-        """The type and the format, as the operator's file names them."""
-        return f"{self.identity_type}:{self.identity_format}"
-
 
 class Submission(BaseModel):
     """A request of a controller."""
@@ -120,10 +115,11 @@ class OpenDSR:
 
     def identities(self, some: Sequence[Identity]) -> list[tuple[str, str]]:
         """Return the identities that the operator's resolver knows by their kind: plain ones by their type alone."""
-        known = [each for each in some if each.kind in self.said.identities]
+        pairs = [(f"{each.identity_type}:{each.identity_format}", each.identity_value) for each in some]
+        known = [(kind.removesuffix(":raw"), value) for kind, value in pairs if kind in self.said.identities]
         if not known:
             raise DataError("none of the identities is of a type and format that the discovery lists")
-        return [(each.kind.removesuffix(":raw"), each.identity_value) for each in known]
+        return known
 
     def status(self, request: Request, state: str) -> dict[str, Any]:
         """Return what is said of a request in a state: its status, and in the extension what was done."""

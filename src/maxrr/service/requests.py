@@ -75,11 +75,6 @@ class Planned:
     plan: dict[str, Any] | None
     reason: str
 
-    @property
-    def states(self) -> tuple[str, ...]:
-        """The states that a new request goes through with it, up to the last one."""
-        return states.STATES[: states.STATES.index(self.state) + 1]
-
 
 NOT_PLANNED = Planned(RECEIVED, None, None, "")
 
@@ -271,21 +266,21 @@ class Requests:
             for new in group
         ]  # fmt: skip
         serials = {row.id: row.serial for row in connection.execute(INSERT, rows)}
-        under_key, callbacks, steps = list[dict[str, Any]](), list[dict[str, Any]](), list[tuple[int, str, str, str]]()
+        under_key, steps = list[dict[str, Any]](), list[tuple[int, str, str, str]]()
         for new, row in zip(group, rows, strict=True):
             id_ = row["id"]
             serial = row["serial"] = serials[id_]
             key = self.keys.make(serial)
             sealed = seal(key, id_, json.dumps(dict(new.asked.body)).encode())
             under_key.append({"at": serial, "sealed": sealed, "fingerprint": fingerprint(key, new.asked.said)})
-            for each in new.asked.callbacks:
+            for each in new.asked.callbacks:  # before the events that they are told of
                 token = seal(key, id_, each.token.encode())
-                callbacks.append({"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token})
+                callback = {"request": serial, "protocol": each.protocol, "url": each.url, "sealed": token}
+                connection.execute(insert(tables.callbacks), callback)
             steps.append((serial, RECEIVED, new.owner, ""))
-            steps += [(serial, state, "plan", new.planned.reason) for state in new.planned.states[1:]]
+            planned = states.STATES[1 : states.STATES.index(new.planned.state) + 1]
+            steps += [(serial, state, "plan", new.planned.reason) for state in planned]
         connection.execute(WRITE, under_key)
-        if callbacks:  # before the events that they are told of
-            connection.execute(insert(tables.callbacks), callbacks)
         tell(connection, steps)
         return [request_of([row.get(name) for name in NAMES]) for row in rows]
 

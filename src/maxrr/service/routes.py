@@ -79,17 +79,16 @@ class Correction(Strict):
     label: Identifier | None = None
 
 
-class Decision(Strict):
-    """Under which policy a request for core records is to be carried out."""
-
-    policy: Literal["retrain", "keep-extractor"]
-    reason: Reason = ""
-
-
 class Why(Strict):
     """Why a request is refused, cancelled or tried again."""
 
     reason: Reason = ""
+
+
+class Decision(Why):
+    """Under which policy a request for core records is to be carried out."""
+
+    policy: Literal["retrain", "keep-extractor"]
 
 
 class Records(Strict):

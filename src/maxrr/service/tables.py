@@ -87,7 +87,7 @@ workers = sa.Table(  # the code is that of what stops it; empty where nothing do
 OPEN_JOBS = sa.text("state IN ('queued', 'running')")  # of which a request has one of each kind
 jobs = sa.Table(
     "jobs", metadata, serial(), sa.Column("request", sa.ForeignKey("requests.serial"), nullable=False, index=True),
-    *always(kind=16, state=16, progress=200, result=200, actor=64, time=32),
+    *always(kind=16, state=16, progress=200, result=200, actor=64, time=32, tries=sa.Integer),
     *perhaps(worker=128, until=sa.Float),  # who does it, until then if nothing is heard of that worker
     sa.Index("open_jobs", "request", "kind", unique=True, sqlite_where=OPEN_JOBS, postgresql_where=OPEN_JOBS),
 )  # fmt: skip

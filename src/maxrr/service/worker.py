@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -117,8 +118,6 @@ class Worker:
                 if self.test is None and self.settings.sides is not None:
                     self.test = self.settings.sides(snapshot)[1]
                 record(self.requests.database, snapshot, self.test)
-            except errors.DatabaseAway:
-                raise
             except Exception as error:  # whatever comes of records that cannot be read or classified: not measured then
                 note(error)
                 record(self.requests.database, snapshot, None)
@@ -272,20 +271,17 @@ class Worker:
         self.say(f"{what}: {done:,} of {total:,}")
 
     def say(self, doing: str, code: str = "") -> None:
-        """Tell others what this worker does, not more often than they look."""
+        """Tell others what this worker does, not more often than they look, and as far as the database can be had."""
         before, former, then = self.said
         if time.monotonic() - then < (5.0 if (before, former) == (doing, code) else 0.5 * (before != "")):
             return
-        try:
-            with self.requests.database.write() as connection:
-                table = tables.workers
-                row = {"name": self.name, "doing": doing[:200], "code": code, "seen": time.time()}
-                old = or_(table.c.name == self.name, table.c.seen < time.time() - 86400)
-                connection.execute(delete(table).where(old))
-                connection.execute(insert(table).values(row))
+        with suppress(errors.DatabaseAway, OSError), self.requests.database.write() as connection:
+            table = tables.workers
+            row = {"name": self.name, "doing": doing[:200], "code": code, "seen": time.time()}
+            old = or_(table.c.name == self.name, table.c.seen < time.time() - 86400)
+            connection.execute(delete(table).where(old))
+            connection.execute(insert(table).values(row))
             self.said = doing, code, time.monotonic()
-        except errors.DatabaseAway:
-            pass  # whoever needs it finds out
 
     def trouble(self, error: Exception) -> None:
         """Note what stops this worker, by its kind alone: the message may name records."""

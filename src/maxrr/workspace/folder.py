@@ -301,6 +301,11 @@ class Folder:
             now = Position(last.last_loss, last.requests)
         return older_copies.why_older(self.folder, now, then, self.backup)
 
+    def check_in_place(self) -> None:
+        """Refuse to go on where the history is not as this object left it, as where a backup was put in its place."""
+        if self.has_state and not self.history.is_as_left:
+            raise OlderCopy(f"{self.folder} was replaced while somebody worked in it: open it again")
+
     def is_latest_position(self) -> bool:
         """Whether this machine has seen the workspace come exactly as far as this copy.
 

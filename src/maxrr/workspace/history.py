@@ -276,6 +276,12 @@ class History:
         self.last, self.last_bytes, self.in_doubt = without_changes(frame), content, False
         return frame
 
+    @property
+    def is_as_left(self) -> bool:
+        """Whether the file ends as it was read, or written here last."""
+        end = self.length - len(self.mac)
+        return self.in_doubt or self.part(end, self.length + 1) == self.mac
+
     def note(self, **said: Any) -> None:
         """Append a frame that notes something and leaves the state as it is."""
         assert self.last is not None

@@ -195,6 +195,7 @@ class FolderKeeper:
 
         `source` says where the records come from that it has learned: all of them by a fit, more by an addition.
         """
+        self.store.check_in_place()
         before = self.model._fitted if self.store.has_state else None
         if before is not None and after.blueprint.network is before.blueprint.network:
             network = self.store.facts.network  # which may not be given here
