@@ -25,6 +25,8 @@ types: .venv/dev.stamp
 	$(BIN)/mypy --num-workers 2
 
 unit: .venv/dev.stamp fashion-mnist
+	@$(BIN)/python -c "import torch._dynamo" & \
+	$(BIN)/python -c "import matplotlib.pyplot, schemathesis, sklearn.base, sqlalchemy.orm"; wait # compiles what each worker would
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another folder with nothing but that wheel installed

@@ -14,6 +14,7 @@ from maxrr.unlearning import replaying
 FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
+LONG = "images", "own_training"  # which audit, and train for long
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -47,7 +48,7 @@ def beside(monkeypatch):
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=pytest.mark.long if path.stem == "images" else ()) for path in NOTEBOOKS],  # it audits
+    [pytest.param(path, marks=[pytest.mark.long] * (path.stem in LONG)) for path in NOTEBOOKS],
     ids=lambda path: path.stem,
 )
 def test_it_runs(path, beside, monkeypatch):

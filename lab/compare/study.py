@@ -122,11 +122,11 @@ PROFILES = {
     for profile in (
         Profile(
             "smoke",
-            Networks("digits", 200, "LeNet-5", Recipe(epochs=2, lr=4e-3), 2, 2, {"mixed 10": 10}, validation=60,
-                     sample=50, tuned=2, tries=1, memory=3, techniques=("NegGrad+", "MSG")),
+            Networks("digits", 120, "LeNet-5", Recipe(epochs=2, lr=4e-3), 2, 2, {"mixed 10": 10}, validation=40,
+                     sample=30, tuned=2, tries=1, memory=2, techniques=("NegGrad+",)),
             None,
-            Exact("digits", 200, repeats=1),
-            Exact("digits", 200, requests=4, timed=1),
+            Exact("digits", 120, repeats=1),
+            Exact("digits", 120, requests=4, timed=1),
         ),
         Profile(
             "quick",

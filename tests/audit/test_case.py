@@ -94,7 +94,7 @@ FORGOTTEN = {
     "another type": (lambda gone: changed(gone, inputs=gone.inputs.astype(np.float64)), "are float64 .*float32"),
     "another shape": (lambda gone: changed(gone, inputs=gone.inputs[:, 1:]), r"shape \(4,\).*\(5,\)"),
     "other classes": (lambda gone: changed(gone, class_names=("a", "b", "c")), "class names"),
-    "ids as strings": (lambda gone: changed(gone, ids=gone.ids.astype(str)), "not as they were forgotten"),
+    "ids as strings": (lambda gone: changed(gone, ids=gone.ids.astype(str)), "not as they were"),
 }  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def test_a_receipt_that_the_model_has_not_come_to_yet(request_):
 def test_a_receipt_without_records(request_):
     again = request_.model.unlearn(IDS, core_policy="keep-extractor")
     assert again.already_forgotten == len(IDS)
-    refused(request_.model, again, request_.forgotten, TEST, "names no records that were forgotten by this request")
+    refused(request_.model, again, request_.forgotten, TEST, "this request forgot no records")
 
 
 def test_only_what_a_request_forgot_itself_is_asked_for(request_):

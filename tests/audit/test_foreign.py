@@ -41,10 +41,12 @@ NEVER, ONCE = said(1, 39), said(2, 25, gain=2.0)
 
 def test_a_model_that_kept_the_records_is_found_and_retrained_ones_are_rarely():
     assert audit_predictions(ONCE[0], NEVER, ONCE[1:], TRUE, GONE).words == FOUND
-    rest = [np.delete(NEVER, number, axis=0) for number in range(len(NEVER))]
-    words = [audit_predictions(mine, others, ONCE, TRUE, GONE).words for mine, others in zip(NEVER, rest, strict=True)]
-    assert words.count(FOUND) <= 4  # at most one in 20 by the rule; of 39 more than 4 has a chance of 4 %
-    assert words.count(NOT_ENOUGH) <= 8
+    words = [
+        audit_predictions(NEVER[number], np.delete(NEVER, number, axis=0), ONCE, TRUE, GONE).words
+        for number in range(0, len(NEVER), 2)
+    ]
+    assert words.count(FOUND) <= 3  # at most one in 20 by the rule; of 20 more than 3 has a chance of 2 %
+    assert words.count(NOT_ENOUGH) <= 4
 
 
 def test_the_order_of_records_and_of_models_does_not_matter():
@@ -69,6 +71,5 @@ def test_too_few_models_say_so():
 )  # fmt: skip
 def test_arrays_that_do_not_belong_together_are_refused(change):
     good = {"audited": NEVER[0], "retrained": NEVER[1:], "remembering": ONCE, "labels": TRUE, "forgotten": GONE}
-    audit_predictions(**good)
     with pytest.raises(ValueError, match="records"):
         audit_predictions(**good | change)

@@ -116,7 +116,7 @@ def test_records_from_elsewhere(shell: Shell, answered: Path, visits_csv: Path, 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: text.replace("v1,p0,ill", "v1,p0,well"), "1 of the 3 records are not as they were forgotten"),
+        (lambda text: text.replace("v1,p0,ill", "v1,p0,well"), "1 of the 3 records are not as they were"),
         (lambda text: text.replace("v1,p0,ill", "v1,p0,dead"), "class dead is none of the workspace's: ill, well"),
         (lambda text: text.replace("v1,", "v99,"), "gone.csv lacks 1 of the 3 records"),
     ],

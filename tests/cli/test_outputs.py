@@ -183,8 +183,7 @@ def victims(output: Output, made: Path, folder: Path) -> Iterator[Path]:
         yield placed(output, folder / f"link-{name.replace('/', '-')}", link, made / name)
     yield placed(output, folder / "pipe", os.mkfifo)
     yield placed(output, folder / "nothing", link, folder / "nowhere")
-    if output.words(made, folder)[0] != "bundle":  # which puts its file into a folder
-        yield placed(output, folder / "folder", full_folder)
+    yield placed(output, folder / "folder", full_folder)
     (folder / "ws").symlink_to(made / "ws")
     for place in (made / "ws", made / "ws" / "log", made / "ws" / "new", made / "export", folder / "ws"):
         yield output.place(place)

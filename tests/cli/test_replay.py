@@ -93,17 +93,10 @@ def test_records_that_the_model_does_not_know_refute_a_receipt(shell: Shell, ans
     assert ended.error == "refuted"
 
 
-def test_a_bundle_may_be_a_folder(
-    shell: Shell, answered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
-    monkeypatch.setattr("maxrr.unlearning.replaying.replay", lambda *_: replayed("identical"))
-    receipt = receipt_file(answered, 1)
-    for place in (f"{tmp_path}/new/", tmp_path / "new"):  # the second time it is there
-        assert str(tmp_path / "new" / "model.bundle") in shell("bundle", answered, place).out
-    assert (tmp_path / "new").stat().st_mode & 0o077 == 0
-    shell("replay", tmp_path / "new", receipt, "--source", "digits")
+def test_a_bundle_that_is_not_there_is_named(shell: Shell, answered: Path, tmp_path: Path) -> None:
     missing = tmp_path / "nowhere.bundle"
-    assert str(missing) in shell("replay", missing, receipt, "--source", "digits", code=1).err
+    ended = shell("replay", missing, receipt_file(answered, 1), "--source", "digits", code=1)
+    assert str(missing) in ended.err
 
 
 def test_a_folder_that_is_not_there(shell: Shell, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_file_of_ids(
     [
         (b"", "names no ids"),
         (b"\n \r\n", "names no ids"),
-        (b"\x93NUMPY\x01\x00v\x00", "not text in UTF-8"),
+        (b"\x93NUMPY\x01\x00v\x00", "UTF-8"),
     ],
 )
 def test_files_that_name_no_ids(shell: Shell, fitted_digits: Path, tmp_path: Path, content: bytes, named: str) -> None:

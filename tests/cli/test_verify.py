@@ -109,7 +109,7 @@ def test_a_receipt_that_has_no_words_does_not_change_the_answer(
     (tmp_path / "newer.html").write_text(newer, encoding="utf-8")
     for name, code in {"newer.json": 0, "newer.html": 5, "same.html": 4}.items():  # this version made no such page
         shown = shell("verify", tmp_path / name, "--key", key, code=code)
-        assert ("cannot put the signed receipt into words" in shown.out) == (code != 4)
+        assert ("has no words for the signed receipt" in shown.out) == (code != 4)
         answer = shell("verify", tmp_path / name, "--key", key, "--json", code=code)
         assert answer.json["holds"] is (code == 0)
         for words in (shown.out, shown.err, answer.out):

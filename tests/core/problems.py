@@ -14,7 +14,7 @@ SEEDS, C, RECIPE = (3, 11, *ranking_seeds(MODEL, 2)), 0.5, Recipe(epochs=20, bat
 
 
 @functools.cache
-def records(count=200):
+def records(count=120):
     """Not in the order of their ids."""
     train, _ = load("digits")
     ids = np.sort(train.ids)[:count]

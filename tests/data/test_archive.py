@@ -135,7 +135,7 @@ BAD = {
     "beyond float32": ({"X": X.astype(np.longdouble) * 1e60, "y": Y}, "record 0 has NaN or infinity"),
     "words": ({"X": X.astype(str), "y": Y}, "X must hold numbers, not <U"),
     "complex numbers": ({"X": X * 1j, "y": Y}, "X must hold numbers, not complex64"),
-    "one dimension": ({"X": X[:, 0], "y": Y}, r"X must be a table .* not \(20,\)"),
+    "one dimension": ({"X": X[:, 0], "y": Y}, r"X must be .* not \(20,\)"),
     "other shapes": (
         SIDES | {"x_test": np.zeros((6, 3), "f4")},
         r"of shape \(2,\), but test .* shape \(3,\)",

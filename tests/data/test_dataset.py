@@ -144,7 +144,7 @@ BAD = {
     "integers without a sign": ({"inputs": X.astype(np.uint32)}, "uint8 .* not uint32"),
     "another byte order": ({"inputs": X.astype(">f4")}, "not >f4"),
     "one dimension": ({"inputs": X[:, 0]}, "shape"),
-    "no numbers": ({"inputs": X[:, :0]}, "at least one number per record"),
+    "no numbers": ({"inputs": X[:, :0]}, "numbers in each"),
     "too few subjects": ({"subjects": [1, 2]}, "3 records, but 2 subject ids"),
     "fractional subjects": ({"subjects": [0.5, 1.0, 2.0]}, "subject ids must be all integers"),
 }
@@ -178,7 +178,7 @@ def test_columns_keep_their_names():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (("age",), r"names of 1 columns, but records have the shape \(2,\)"),
+        (("age",), r"names of 1 columns, but records have shape \(2,\)"),
         (("age", "age"), "different strings, not 'age', 'age'"),
         ((1, 2), "different strings"),
         ("ab", r"names of 1 columns"),

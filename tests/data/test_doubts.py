@@ -17,7 +17,7 @@ def table(name, values):
 @pytest.mark.parametrize("name", ["person_id", "customer-ID", "ID", "patient id", "index", "Unnamed: 0", ""])
 def test_an_id_by_its_name(name):
     assert doubts(table(name, np.arange(N) % 4)) == [
-        f"the inputs {name!r} look like ids: name them with --id or --subject, or leave them out with --drop"
+        f"the inputs {name!r} look like ids: name them with --id or --subject, or pass over by --drop"
     ]
 
 

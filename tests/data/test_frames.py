@@ -119,7 +119,7 @@ BAD = {
     "no class": (SMALL | {"label": ["a", None]}, {}, "labels must be there for every record, and row 1"),
     "no such column": (SMALL, {"label": "ill"}, "has no column 'ill'"),
     "no weight": (SMALL | {"w": [1.0, None]}, {"weight": "w"}, "record 'b' has the weight nan"),
-    "a number that no float holds": (SMALL | {"x": HUGE}, {}, "column 'x': -inf is not a finite number in float32"),
+    "a number that no float holds": (SMALL | {"x": HUGE}, {}, "column 'x': -inf is not finite in float32"),
     "a weight that no float holds": (SMALL | {"w": HUGE}, {"weight": "w"}, "record 'b' has the weight -inf"),
     "no ids": ({"label": [0, 1], "x": [1.0, 2.0]}, {}, "ids_from"),
     "no records": ({"id": [], "label": [], "x": []}, {}, "has no records"),

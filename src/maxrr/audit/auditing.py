@@ -217,10 +217,7 @@ def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
     fitted, found = case.fitted, []
     others = len({id_hmac.hex() for id_hmac in fitted.in_extractor} - set(case.receipt.core_tombstones))
     if others:
-        found.append(
-            f"the extractor also saw {count(others, 'core record')} forgotten by other requests, which no shadow model "
-            "did"
-        )
+        found.append(f"the extractor also saw {count(others, 'core record')} of other requests, as no shadow model did")
     if fitted.adopted:
         found.append(
             "the extractor was trained elsewhere, nobody here knows how; those of shadow models are trained by the "
@@ -229,9 +226,7 @@ def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
     gone = set(case.forgotten.labels.tolist()) - set(fitted.codes.tolist())
     if gone:
         names = ", ".join(case.forgotten.class_names[label] for label in sorted(gone))
-        found.append(
-            f"the class {names} is gone: retrained models say the same of all its records, and little is told apart"
-        )
+        found.append(f"the class {names} is gone: retrained models say the same of all its records, and little shows")
     if fitted.technique:
         found.append("the extractor is the work of a technique, those of shadow models come from the recipe alone")
     if fitted.set_aside is None:
@@ -244,7 +239,5 @@ def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
     elif copies := len(test) - len(case.test):
         found.append(f"{copies:,} of the {len(test):,} test records have values that were learned, and are left out")
     if earlier:
-        found.append(
-            f"it is audit number {earlier + 1:,} of this receipt: of so many some find something by chance, or nothing"
-        )
+        found.append(f"it is audit number {earlier + 1:,} of this receipt: of many some find something by chance")
     return found

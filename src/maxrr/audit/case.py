@@ -108,9 +108,7 @@ def check_forgotten(fitted: ModelState, receipt: Receipt, gone: Dataset) -> None
     if why := not_among(receipt, fitted.receipts):
         raise DataError(why)
     if not receipt.tombstones:
-        raise DataError(
-            "the receipt names no records that were forgotten by this request: if an earlier one names them, audit that"
-        )
+        raise DataError("this request forgot no records: if an earlier one did, audit that one")
     check_kind(fitted, gone, "forgotten")
     given = tombstones_of(fitted.key, gone.ids, gone.record_hashes(), content_hashes(gone))
     known = {stone.record for stone in fitted.tombstones}
@@ -129,9 +127,7 @@ def check_forgotten(fitted: ModelState, receipt: Receipt, gone: Dataset) -> None
         raise DataError(f"{missing:,} of the {len(on_receipt):,} records on the receipt are missing: bring all of them")
     changed = sum(stone.record not in known for stone in given)
     if changed:
-        raise DataError(
-            f"{changed:,} of the {len(given):,} records are not as they were forgotten: bring them unchanged"
-        )
+        raise DataError(f"{changed:,} of the {len(given):,} records are not as they were: bring them unchanged")
 
 
 def check_core(fitted: ModelState, retained: Dataset, receipt: Receipt) -> None:

@@ -118,9 +118,7 @@ def forgotten_records(workspace: Workspace, receipt: Receipt, training: Dataset,
     records = workspace.model.kind_.with_classes(training if given is None else everything_in(workspace, given))
     named = workspace.model.on_receipt(receipt, records.ids.tolist())
     if named.replaced.any():
-        raise Stop(
-            FAILED, f"receipt {receipt.number} is of a record that was replaced, and no audit of that is provided"
-        )
+        raise Stop(FAILED, f"receipt {receipt.number} is of a record that was replaced, which no audit is for")
     wanted = len(set(receipt.tombstones))
     missing = wanted - int(named.forgotten.sum())
     if missing:

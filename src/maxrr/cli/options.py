@@ -45,9 +45,7 @@ Source = Annotated[list[str] | None, Option(help="Where the raw records are now;
 Copies = Annotated[str | None, Option(metavar="REASON", help="Why copies of forgotten records are let in.")]
 Ids = Annotated[list[str] | None, Option(help="Ids of records, separated by commas; repeatable.")]
 IdsFile = Annotated[str | None, Option(help="A file with an id on each line; - is standard input.")]
-Earlier = Annotated[
-    int | None, Option("--receipt", min=1, help="What the request of this receipt has left in the extractor.")
-]
+Earlier = Annotated[int | None, Option("--receipt", min=1, help="What this request has left in the extractor.")]
 Subjects = Annotated[list[str] | None, Option(help="All records about this person; repeatable.")]
 
 

@@ -64,9 +64,7 @@ def told() -> Iterator[Outcome]:
         what = "the answer could not be written" if outcome.returned else "something after it failed"
         raise Stop(AFTERWARDS, f"{outcome.done}, but {what}: {in_words(error)}") from None
     if outcome.unfinished:
-        raise Stop(
-            AFTERWARDS, f"{outcome.done}, but {outcome.unfinished}: it is finished when the workspace is next opened"
-        )
+        raise Stop(AFTERWARDS, f"{outcome.done}, but {outcome.unfinished}: the next opening finishes it")
 
 
 def request_done(folder: Path, now: Commit) -> str:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from maxrr.unlearning import Bundle, MaxRR, Receipt, Replay
     from maxrr.unlearning.statements import HandedReceipt
 
-BUNDLE = "model.bundle"  # in a folder
-
 
 def replay(
     place: Annotated[Path, Argument(metavar="WORKSPACE", help="The workspace; or what `maxrr bundle` wrote.")],
@@ -49,13 +47,12 @@ def replay(
     """
     from maxrr.unlearning import Outcome
 
-    bundle = place / BUNDLE if (place / BUNDLE).is_file() else place
-    if bundle.is_dir() or not bundle.exists():  # of which opening says what is missing
+    if place.is_dir() or not place.exists():  # of which opening says what is missing
         handed, replayed = in_workspace(place, receipt, source)
     elif not source:
         raise Stop(USAGE, f"a bundle has no records: name the data with --source, or a workspace, which {place} is not")
     else:
-        handed, replayed = from_bundle(bundle, receipt, source)
+        handed, replayed = from_bundle(place, receipt, source)
     if json:
         show.json(asdict(replayed) | {"holds": bool(replayed), "receipt": handed.receipt.number})
     else:
@@ -141,12 +138,8 @@ def shown_replay(receipt: Receipt, model: MaxRR | Bundle, records: Dataset) -> R
 def bundle(
     workspace: Folder,
     place: Annotated[
-        str,
-        Argument(
-            metavar="BUNDLE",
-            help=f"The file to write, or a folder, with a slash at its end if it is new, for the file {BUNDLE}. An "
-            "earlier bundle there is replaced, nothing else is.",
-        ),
+        Path,
+        Argument(metavar="BUNDLE", help="The file to write. An earlier bundle there is replaced, nothing else is."),
     ],
 ) -> None:
     """Write what somebody else needs, beside the receipt and the data, to replay it on another machine.
@@ -158,22 +151,17 @@ def bundle(
     Examples:
 
         maxrr bundle ws/ model.bundle
-        maxrr bundle ws/ for-the-auditor/
         maxrr replay model.bundle receipt.json --source records.npz
     """
     from maxrr.data.reading import Reading, beside
     from maxrr.files import read_regular, write_atomically
     from maxrr.unlearning.bundles import facts_in
 
-    in_folder = Path(place).is_dir() or place.endswith(("/", os.sep))
-    file = Path(place) / BUNDLE if in_folder else Path(place)
-    outputs.check(file, "a bundle", facts_in)
-    outputs.check(beside(file), "how a source is read", lambda path: Reading.from_toml(read_regular(path).decode()))
+    outputs.check(place, "a bundle", facts_in)
+    outputs.check(beside(place), "how a source is read", lambda path: Reading.from_toml(read_regular(path).decode()))
     with opened(workspace, read_only=True, newest=True) as found:
         found.check_code()
-        if in_folder:
-            file.parent.mkdir(mode=0o700, exist_ok=True)
-        found.model.bundle().save(file)
-        write_atomically(beside(file), found.sources[0].get("reading", "").encode(), private=True)
+        found.model.bundle().save(place)
+        write_atomically(beside(place), found.sources[0].get("reading", "").encode(), private=True)
         model = found.model.model_hash_
-    show.say(f"Wrote {file}, {size(file.stat().st_size)}: model {model[:12]}…. Keep it from the public.")
+    show.say(f"Wrote {place}, {size(place.stat().st_size)}: model {model[:12]}…. Keep it from the public.")

@@ -40,9 +40,7 @@ def ids_in(file: str) -> list[str]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Stop(
-            FAILED, f"{file}: is not text in UTF-8 ({error.reason} at byte {error.start}): write one id a line"
-        ) from None
+        raise Stop(FAILED, f"{file}: is no UTF-8 ({error.reason} at byte {error.start}): write one id a line") from None
     return [line.strip() for line in re.split("\r\n|\n|\r", text)]  # an id may have other separators in it
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import BadParameter, Option
+from typer import Option
 
 from maxrr.cli import show
 from maxrr.cli.options import Folder, Json
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from maxrr.workspace import Status
 
 MOST_NAMES = 12  # of classes in one line
-FEW = 20  # ids that are listed if nobody says how many
 COST = {"core": "what the policy says", "influential": "a move of heads", "free": "nothing"}
 
 
@@ -31,9 +30,6 @@ def status(
             "--list",
             help="Print the ids of the records of one kind instead, one on each line, as --ids-file takes them.",
         ),
-    ] = None,
-    limit: Annotated[
-        int | None, Option(help="With --list: how many ids to print at most, 20 if not given.", min=1)
     ] = None,
     scores: Annotated[
         bool, Option("--scores", help="Also accuracy and recall by class, on the test records of the source.")
@@ -48,15 +44,13 @@ def status(
 
         maxrr status ws/
         maxrr status ws/ --json
-        maxrr status ws/ --list influential --limit 3
+        maxrr status ws/ --list influential
     """
     from maxrr.workspace import overview
 
     if list_ is not None:
-        tell_ids(workspace, list_, FEW if limit is None else limit, json)
+        tell_ids(workspace, list_, json)
         return
-    if limit is not None:
-        raise BadParameter("--limit goes with --list, which prints ids")
     found = overview(workspace)
     status, receipts = found.status, list(found.receipts)
     measured = scores_now(workspace) if scores else {}
@@ -100,17 +94,15 @@ def tell_scores(scores: Mapping[str, Any]) -> None:
         )
 
 
-def tell_ids(workspace: Path, kind: str, limit: int, json: bool) -> None:
-    """Print the ids of the first records of one kind."""
+def tell_ids(workspace: Path, kind: str, json: bool) -> None:
+    """Print the ids of the records of one kind."""
     with opened(workspace, read_only=True) as found:
         ids = found.model.ids_of(kind).tolist()
     if json:
-        show.json({"kind": kind, "records": len(ids), "ids": ids[:limit]})
+        show.json({"kind": kind, "records": len(ids), "ids": ids})
         return
-    for each in ids[:limit]:
+    for each in ids:
         show.say(str(each))
-    if len(ids) > limit:
-        show.warning(f"{limit:,} of the {len(ids):,} {kind} records: --limit {len(ids)} prints all")
 
 
 def entry(receipt: Receipt) -> dict[str, Any]:

@@ -99,9 +99,7 @@ def lines_in(file: Path) -> list[tuple[int, dict[str, str]]]:
     filled = [(number, row) for number, row in enumerate(rows, start=1) if any(row)]
     columns = [name.lower() for name in filled[0][1]] if filled else []
     if "ticket" not in columns or not {"subject", "id"} & set(columns) or len(set(columns)) < len(columns):
-        raise MissingColumn(
-            f"{file}: needs a column ticket, and a column subject or id, and none twice; it has {', '.join(columns)}"
-        )
+        raise MissingColumn(f"{file}: needs columns ticket, and subject or id, none twice; it has {', '.join(columns)}")
     return [
         (number, {} if len(row) > len(columns) else dict(zip(columns, row, strict=False))) for number, row in filled[1:]
     ]

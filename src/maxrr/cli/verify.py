@@ -178,9 +178,7 @@ def of_dossier(file: Path, keys: tuple[PublicKey, ...], against: Path | None) ->
         words = HandedReceipt.from_bytes(dossier.envelope.to_bytes()).receipt.sentences
         found.sentences += ["The signed receipt says:", *words]
     except ValueError:
-        found.sentences.append(
-            "This version of maxrr cannot put the signed receipt into words: --json shows it as it is."
-        )
+        found.sentences.append("This version of maxrr has no words for the signed receipt: --json shows it as it is.")
     return found
 
 

@@ -175,7 +175,7 @@ def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
             )
         if "/" in note["source"] and not Path(note["source"]).exists():
             raise RecordsMissing(
-                f"the records of {workspace.folder} came from {note['source']}, and nothing is there: use --source"
+                f"the records of {workspace.folder} are not in {note['source']} any more: use --source"
             )
     return [{name: value for name, value in note.items() if name != "demo"} for note in notes]
 

@@ -84,7 +84,7 @@ class Adopted:
             )
         if self.core is not None and self.core.shards > 1:
             raise DataError(
-                f"a network that was trained elsewhere is one extractor, and its core one shard, not {self.core.shards}"
+                f"a network trained elsewhere is one extractor, and its core one shard, not {self.core.shards}"
             )
 
     def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:

@@ -139,9 +139,7 @@ def check_inputs(inputs: ArrayLike | fields.Several) -> NDArray[Any]:
                 f"float32 or float64, not {part.dtype}: convert them"
             )
         if part.ndim < (1 if name else 2) or 0 in part.shape[1:]:
-            raise DataError(
-                f"inputs{name} must be (records, …) with at least one number per record, not of shape {part.shape}"
-            )
+            raise DataError(f"inputs{name} must be (records, …) with numbers in each, not of shape {part.shape}")
     return array
 
 
@@ -152,7 +150,7 @@ def check_columns(names: Iterable[str], shape: tuple[int, ...]) -> tuple[str, ..
         raise DataError(f"the names of columns must be different strings, not {some(np.array(columns, dtype=object))}")
     if shape != (len(columns),):
         raise DataError(
-            f"there are names of {len(columns)} columns, but records have the shape {shape}: one name per number"
+            f"there are names of {len(columns)} columns, but records have shape {shape}: one name per number"
         )
     return tuple(map(str, columns))
 
@@ -228,6 +226,4 @@ def check_finite(inputs: NDArray[Any], ids: NDArray[Any]) -> None:
         for start, block in blocks(part):
             if not np.isfinite(block).all():
                 row = start + int(np.argmin(np.isfinite(block).reshape(len(block), -1).all(axis=1)))
-                raise DataError(
-                    f"record {ids[row].item()!r} has NaN or infinity among its inputs{name}: repair or remove it"
-                )
+                raise DataError(f"record {ids[row].item()!r} has NaN or infinity in inputs{name}: repair or remove it")

@@ -85,9 +85,7 @@ class Dataset:
         labels = checks.check_labels(self.labels, ids, class_names)
         subjects = None if self.subjects is None else checks.check_identifiers(self.subjects, "subject ids")
         if subjects is not None and len(subjects) != len(ids):
-            raise DataError(
-                f"there are {len(ids)} records, but {len(subjects)} subject ids: one per record, or none at all"
-            )
+            raise DataError(f"there are {len(ids)} records, but {len(subjects)} subject ids: one per record, or none")
         checks.check_finite(inputs, ids)
         columns = None if self.columns is None else checks.check_columns(self.columns, inputs.shape[1:])
         weights = None if self.weights is None else checks.check_weights(self.weights, ids)

@@ -17,7 +17,7 @@ def doubts(table: Dataset) -> list[str]:
     A model that gets an id learns it by heart, and a request to forget a person by it finds nobody.
 
     >>> doubts(Dataset(np.array([[7.0, 2e5], [8.0, 9e5]]), [0, 1], ("a", "b"), [1, 2], columns=("user_id", "income")))
-    ["the inputs 'user_id' look like ids: name them with --id or --subject, or leave them out with --drop", \
+    ["the inputs 'user_id' look like ids: name them with --id or --subject, or pass over by --drop", \
 "column 'income' varies 7e+05 times as much as column 'user_id': give both a mean and a width that bring them to about \
 1, in the file that `maxrr data prepare` writes or by an Encoding"]
     """
@@ -26,9 +26,7 @@ def doubts(table: Dataset) -> list[str]:
     columns, found = list(zip(table.columns, table.inputs.T, strict=True)), []
     if ids := [name for name, values in columns if ID.fullmatch(name.strip()) or are_numbered(values)]:
         named = ", ".join(map(repr, ids))
-        found.append(
-            f"the inputs {named} look like ids: name them with --id or --subject, or leave them out with --drop"
-        )
+        found.append(f"the inputs {named} look like ids: name them with --id or --subject, or pass over by --drop")
     spreads = {
         name: 0.5 if np.isin(values, (0.0, 1.0)).all() else float(values.std(dtype=np.float64))  # a yes may be rare
         for name, values in columns

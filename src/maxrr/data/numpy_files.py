@@ -118,9 +118,7 @@ def as_inputs(array: NDArray[Any], what: str) -> NDArray[Any]:
     if array.dtype.kind not in "biuf":
         raise DataError(f"{what} must hold numbers, not {array.dtype}")
     if array.ndim not in (2, 3, 4):
-        raise DataError(
-            f"{what} must be a table (n, d) or images (n, h, w), (n, c, h, w) or (n, h, w, c), not {array.shape}"
-        )
+        raise DataError(f"{what} must be (n, d) or images (n, h, w), (n, c, h, w) or (n, h, w, c), not {array.shape}")
     if array.ndim == 3:
         array = array[:, None]
     elif array.ndim == 4 and array.shape[3] in CHANNELS and array.shape[1] not in CHANNELS:

@@ -66,9 +66,7 @@ class Inputs:
         if len(wrong):
             row, column = wrong[0].tolist()
             value, kind = self.numbers[row, column], np.dtype(dtype).name
-            raise DataError(
-                f"{self.where(row)}, column {self.names[column]!r}: {value} is not a finite number in {kind}"
-            )
+            raise DataError(f"{self.where(row)}, column {self.names[column]!r}: {value} is not finite in {kind}")
         return inputs
 
 

@@ -158,9 +158,7 @@ class PublicKeys:
             follow += [new for former, new in pairs if former == key and new not in follow]
         if self.newest not in follow:
             why = "older than the kept one" if self.newest in kept.keys else "not signed for by it, nor by a successor"
-            raise NotSucceeded(
-                f"the key {self.newest.id} does not succeed the one that was kept, {kept.newest.id}: it is {why}"
-            )
+            raise NotSucceeded(f"the key {self.newest.id} does not succeed the kept one, {kept.newest.id}: it is {why}")
 
     def _former_and_new(self, envelope: Envelope) -> tuple[PublicKey, PublicKey]:
         """The keys of a succession, if the former one has signed it."""
@@ -382,7 +380,5 @@ def _beside(path: Path, key: SigningKey) -> PublicKeys:
     except FileNotFoundError:
         return PublicKeys((key.public,))
     if key.public not in found.keys:
-        raise EvidenceError(
-            f"{public_place(path)} does not have the public key of {path}: it is another's; move it away"
-        )
+        raise EvidenceError(f"{public_place(path)} has another public key than {path}: move it away")
     return found

@@ -106,9 +106,7 @@ def blocks_of(
     def block(first: int) -> NDArray[Any]:
         features = extract(first, as_tensors(np.asarray(dataset.inputs[first : first + size]))).cpu()
         if features.dtype == torch.bfloat16:
-            raise ValueError(
-                "the extractor gives features in bfloat16, a type that NumPy lacks: give it float32 layers"
-            )
+            raise ValueError("the extractor gives features in bfloat16, which NumPy lacks: give it float32 layers")
         return features.numpy()
 
     def alone(first: int) -> NDArray[Any]:

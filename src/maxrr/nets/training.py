@@ -269,9 +269,7 @@ def check_network(network: nn.Module, records: Records, dataset: Dataset, smalle
     classes = len(dataset.class_names)
     found = tuple(scores.shape[1:]) if isinstance(scores, torch.Tensor) else type(scores).__name__
     if not isinstance(scores, torch.Tensor) or scores.ndim != 2 or scores.shape[1] < classes:
-        raise ValueError(
-            f"the network should give a score for each of the {classes} classes, but gives {found} for a record"
-        )
+        raise ValueError(f"the network should score each of the {classes} classes, but gives {found} for a record")
     try:
         return tried(network, records, smallest_batch)[1]
     except (RuntimeError, ValueError) as error:

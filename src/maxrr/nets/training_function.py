@@ -6,7 +6,6 @@ give the same bytes is looked at, not proven.
 """
 
 import hashlib
-import math
 import sys
 import threading
 import warnings
@@ -165,15 +164,8 @@ class OwnTraining:
                 NotRepeatableWarning,
                 stacklevel=5,
             )
-        if given and part.shape:
-            (mean, width), (own, own_width) = spread(torch.stack(given).mean(0)), spread(moments(tensors(part)[0]))
-            if max(width, own_width) > 2.0 * min(width, own_width) or abs(mean - own) > max(width, own_width):
-                warnings.warn(
-                    f"{self.name} gives the network inputs of mean {mean:.2g} and deviation {width:.2g}, and those of "
-                    f"the records are of {own:.2g} and {own_width:.2g}. If it scales them, let the first layer of the "
-                    "network do so instead: features are computed of the records as they are",
-                    stacklevel=5,
-                )
+        if given and part.shape and (differs := scaled(torch.stack(given).mean(0), moments(tensors(part)[0]))):
+            warnings.warn(f"{self.name} gives the network {differs}", stacklevel=5)
         return replace(self, observed=observed)
 
 
@@ -218,10 +210,17 @@ def moments(inputs: Tensor) -> Tensor:
     return torch.stack([found.mean(), found.square().mean()])
 
 
-def spread(found: Tensor) -> tuple[float, float]:
-    """Return the mean and the deviation of numbers from their moments."""
-    mean, square = found.tolist()
-    return mean, math.sqrt(max(square - mean * mean, 0.0))
+def scaled(given: Tensor, own: Tensor) -> str:
+    """Say how inputs differ from those of the records by their moments; empty if they are about the same."""
+    mean, own_mean = float(given[0]), float(own[0])
+    width, own_width = (max(float(each[1] - each[0] ** 2), 0.0) ** 0.5 for each in (given, own))
+    if max(width, own_width) <= 2.0 * min(width, own_width) and abs(mean - own_mean) <= max(width, own_width):
+        return ""
+    return (
+        f"inputs of mean {mean:.2g} and deviation {width:.2g}, and those of the records are of {own_mean:.2g} and "
+        f"{own_width:.2g}. If it scales them, let the first layer of the network do so instead: features are computed "
+        "of the records as they are"
+    )
 
 
 def compared(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> str:

@@ -214,9 +214,7 @@ def check_reachable(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), REACH).close()
     except OSError as error:
-        raise EngineError(
-            f"no Ray cluster answers at {address} ({error}): is it running, and reached from here?"
-        ) from None
+        raise EngineError(f"no Ray cluster answers at {address} ({error}): is it running, and reachable?") from None
 
 
 def imported() -> Any:

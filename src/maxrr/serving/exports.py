@@ -69,10 +69,7 @@ class Origin:
     def of(cls, source: MaxRR | Workspace) -> "Origin":
         """Take the present state of a model or a workspace, with its probabilities fitted."""
         if not isinstance(source, MaxRR | Workspace):
-            raise TypeError(
-                "what is exported is a fitted MaxRR or an open Workspace, as of Workspace.open('ws'), "
-                f"not {source!r:.60}"
-            )
+            raise TypeError(f"what is exported is a fitted MaxRR or an open Workspace, not {source!r:.60}")
         model = source.model if isinstance(source, Workspace) else source
         keeper = model._keeper if isinstance(model._keeper, FolderKeeper) else None
         if keeper is not None:

@@ -141,9 +141,7 @@ def facts_in(path: Path) -> Facts:
     try:
         return Facts.from_json(read_regular(path, LARGEST).decode())
     except FileNotFoundError:
-        raise ValueError(
-            f"{path.parent} holds no served model: there is no {NAME}. Make one with maxrr export"
-        ) from None
+        raise ValueError(f"{path.parent} holds no served model, no {NAME}: make one with maxrr export") from None
     except ValueError as error:
         raise ValueError(f"{path} cannot be used: {error}. Export the model again") from None
 

@@ -42,9 +42,7 @@ def as_dataset(
     """Make a Dataset of what the caller gave, and return the type of the caller's labels with it."""
     if isinstance(X, Dataset):
         if not all(given is None for given in (y, ids, subjects, weights)):
-            raise ValueError(
-                "a Dataset has its own labels, ids, subjects and weights: leave y, ids, subjects and sample_weight out"
-            )
+            raise ValueError("a Dataset has its own y, ids, subjects and sample_weight: leave these out")
         return X, "U"
     if y is None:
         raise ValueError("an array of records needs their labels y, or pass a Dataset")
@@ -122,9 +120,7 @@ def converted(part: NDArray[Any], kind: Kind, shape: Shape, name: str, *, learn:
         raise OtherShape(f"the records{name} have shape {part.shape[1:]}, but the model was fitted on {shape}")
     whole = learn and kind.kind == "f" and part.dtype.kind in "biu" and part.dtype != np.uint8
     if word(part.dtype) != word(kind) and not whole:
-        raise OtherShape(
-            f"the records{name} are {part.dtype}, but the model was fitted on {KINDS[word(kind)]}: bring the same kind"
-        )
+        raise OtherShape(f"the records{name} are {part.dtype}, but the model was fitted on {KINDS[word(kind)]}")
     if not learn and (part.dtype == kind or kind.kind == "f"):
         return part
     with np.errstate(over="ignore", invalid="ignore"):

@@ -93,9 +93,7 @@ class Batch:
             raise ValueError("the batch has ended: ask within its block, or begin another")
         if ticket is None and (received or due):
             raise ValueError("received and due are dates of a ticket: name the ticket, too")
-        ids, subjects = (
-            copy.copy(given) if isinstance(given, list | np.ndarray) else given for given in (ids, subjects)
-        )
+        ids, subjects = (copy.copy(each) if isinstance(each, list | np.ndarray) else each for each in (ids, subjects))
         said = {}
         if ticket is not None:
             days = {"received": received, "due": due}

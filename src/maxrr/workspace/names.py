@@ -115,7 +115,7 @@ def check_new(folder: Path) -> str | None:
     others = [path.name for path in folder.iterdir() if not is_ours(path, token)]
     if others:
         raise FolderTaken(
-            f"{folder} holds other files, such as {min(others)}: name one that is new or empty. Nothing was changed"
+            f"{folder} holds other files, such as {min(others)}: name a new or empty one. Nothing was changed"
         )
     return token
 
