@@ -62,7 +62,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, audited: AuditReport) -> list[dict[st
 
 
 @pytest.fixture(scope="session")
-def audited(fitted_visits: Path) -> AuditReport:
+def audited(fitted_visits: Path, few_models: None) -> AuditReport:
     """The answer of a real audit, of which tests change parts."""
     with Workspace.open(fitted_visits, read_only=True) as workspace:
         training, test = load(**workspace.sources[0])
