@@ -245,6 +245,25 @@ def test_batch_normalisation_and_dropout_in_evaluation_mode():
     assert all(weights.grad is None for weights in extractor.parameters())
 
 
+class Counting(nn.Module):
+    """An extractor that counts what it has seen, in evaluation mode, too."""
+
+    def __init__(self, stored):
+        super().__init__()
+        self.layer = nn.Linear(6, 4)
+        self.register_buffer("seen", torch.zeros(()), persistent=stored)
+
+    def forward(self, inputs):
+        self.seen += len(inputs)
+        return self.layer(inputs)
+
+
+def test_an_extractor_that_remembers_whom_it_has_seen_is_refused():
+    with pytest.raises(ValueError, match="seen"):
+        embed(Counting(stored=True), table(), device="cpu")
+    assert embed(Counting(stored=False), table(), device="cpu").shape == (len(table()), 4)
+
+
 def test_batch_normalisation_without_statistics():
     """It looks at the records beside it even in evaluation mode: refused, or none of it."""
     extractor = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4, track_running_stats=False))

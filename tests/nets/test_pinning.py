@@ -41,21 +41,32 @@ def with_more_threads():
     torch.set_num_threads(torch.get_num_threads() + 1)
 
 
+def with_products_in_fewer_bits():
+    torch.set_float32_matmul_precision("medium")
+
+
 @pytest.fixture
 def restored():
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
+    torch.set_float32_matmul_precision("highest")
     torch.backends.mkldnn.set_flags(True)
 
 
-@pytest.mark.parametrize("before", [in_bfloat16, without_onednn, with_more_threads])
+@pytest.mark.parametrize("before", [in_bfloat16, without_onednn, with_more_threads, with_products_in_fewer_bits])
 def test_what_was_before_does_not_matter(before, restored):
     expected = computed()
     before()
     settings = torch.get_num_threads(), torch.backends.mkldnn.set_flags(None, None, None, None)[0]
     assert computed() == expected
     assert (torch.get_num_threads(), torch.backends.mkldnn.set_flags(None, None, None, None)[0]) == settings
+
+
+def test_shorter_types_that_the_caller_asks_for_do_not_matter():
+    expected = computed()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert computed() == expected
 
 
 def test_with_another_number_of_threads_one_waits():

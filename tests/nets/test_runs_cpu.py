@@ -83,6 +83,27 @@ def test_dropout_goes_one_at_a_time():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+class DropsLater(nn.Module):
+    """A network that drops units from its third step on."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 40), nn.Linear(40, 3)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, inputs):
+        self.steps += self.training
+        hidden = self.first(inputs).relu()
+        return self.last(nn.functional.dropout(hidden, 0.5, self.training and int(self.steps) > 2))
+
+
+def test_networks_that_begin_to_draw_later_are_the_same_as_alone():
+    runs = list(train_many(DropsLater, table(), SEEDS, device="cpu"))
+    assert [run.seed for run in runs] == SEEDS
+    for run, other in zip(runs, alone(DropsLater, table()), strict=True):
+        same_run(run, other)
+
+
 def test_the_caller_may_use_pytorch_meanwhile():
     """Its threads, its random numbers, and embedding the run just finished change nothing."""
     network, dataset = MLP(64, 10, (256,)), digits()

@@ -24,6 +24,7 @@ from maxrr.nets.inputs import Inputs, as_tensors, call, chosen_device, each, rea
 from maxrr.nets.public_weights import Resize
 from maxrr.nets.seeding import full_precision, pinned
 from maxrr.parallel.engine import Threads
+from maxrr.plain_text import first_few
 from maxrr.progress import Progress
 
 BY_ROUNDING = 1e-5  # of a record's largest feature; float32 rounds to 6e-8, and a deep network adds that up
@@ -142,7 +143,9 @@ def block_extractor(
 
     def extract(first: int, stored: Inputs) -> Tensor:
         count = len(stored if isinstance(stored, Tensor) else next(iter(stored.values())))
-        with torch.inference_mode():
+        looking = first == 0 and checked_size is None
+        before = {name: value.clone() for name, value in network.named_buffers()} if looking else {}
+        with torch.inference_mode(), torch.autocast(device.type, enabled=False):
             inputs = ready(each(lambda part: filled(part, size).to(device), stored), kind)
             result = called(network, inputs)
         if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != size:
@@ -153,8 +156,9 @@ def block_extractor(
         if not bool(finite.all()):
             unusable = ids[first + int(finite.logical_not().nonzero()[0])].item()
             raise ValueError(f"the extractor gives features of record {unusable!r} that are not finite: scale the data")
-        if first == 0 and checked_size is None:
+        if looking:
             check_neighbours(network, inputs, result)
+            check_buffers(network, before)
         return features
 
     return extract
@@ -195,6 +199,17 @@ def check_neighbours(network: nn.Module, inputs: Inputs, result: Tensor) -> None
                 "without running statistics does that, and a mean over the longest sequence of a batch): such features "
                 "could not be told to belong to one record"
             )
+
+
+def check_buffers(network: nn.Module, before: dict[str, Tensor]) -> None:
+    """Refuse an extractor that changes what is stored of it. It may keep tables that it computes and does not store."""
+    stored = network.state_dict()
+    moved = [name for name, value in network.named_buffers() if name in stored and not before[name].equal(value)]
+    if moved:
+        raise ValueError(
+            f"the extractor changes its buffers {first_few(moved)} as it computes features: they would remember whom "
+            "it has seen. Change them in training mode alone"
+        )
 
 
 def with_every_second(part: Tensor, first: int) -> Tensor:

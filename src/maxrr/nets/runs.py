@@ -27,7 +27,7 @@ from maxrr.nets.networks import last_linear
 from maxrr.nets.probe import with_weights_of
 from maxrr.nets.recipe import Environment, Recipe, Run, Variations, batch_sizes, check_images, optimiser_of, rate_at
 from maxrr.nets.recorded import Step, recorded
-from maxrr.nets.seeding import Network, all_drawing, begin, is_frozen, pinned, repeatable, shuffle
+from maxrr.nets.seeding import Network, all_drawing, begin, is_frozen, pinned, random_states, repeatable, shuffle
 from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, InProcess, Threads
@@ -116,7 +116,8 @@ def run_side_by_side(
     """Yield the runs in the order of the seeds, `workers` at a time. Closing the generator stops all of them.
 
     Networks that draw random numbers take them from sources that this whole process shares: they are trained in the
-    caller's thread, while it waits. So is one alone, which may begin to draw later than in its first step.
+    caller's thread, while it waits. So is one alone, which may begin to draw later than in its first step. Where one of
+    several does, those that did not end before it did are trained again so.
     """
     stop, recipe, alone = threading.Event(), task.recipe, draws or len(seeds) == 1
     assert isinstance(recipe, Recipe)
@@ -126,7 +127,8 @@ def run_side_by_side(
         torch.set_num_threads(task.threads)  # PyTorch keeps the number for every thread
         rows = None if task.rows is None else task.rows[seed]
         settings = repeatable() if task.device.type == "cuda" else nullcontext()
-        with settings, all_drawing(seed) if alone else nullcontext():
+        as_asked = torch.autocast(task.device.type, enabled=False)  # whatever the caller has switched on
+        with settings, as_asked, all_drawing(seed) if alone else nullcontext():
             loss, accuracy = fit(
                 network.to(task.device), data.only(rows), recipe, seed, stop,
                 lambda *news: tally.seen([seed], *news),
@@ -135,8 +137,15 @@ def run_side_by_side(
 
     engine: Engine = InProcess() if alone else Threads(workers, stop)
     started = ((seed, hold(begin(task.network, seed), recipe)) for seed in seeds)
+    before, ended = random_states(task.device), 0
     with pinned(task.threads), closing(engine.map(run, started)) as runs:
-        yield from runs
+        for done in runs:
+            if not alone and random_states(task.device) != before:
+                break
+            ended += 1
+            yield done
+    if ended < len(seeds):
+        yield from run_side_by_side(task, data, seeds[ended:], 1, True, tally)
 
 
 def hold(network: nn.Module, recipe: Recipe) -> nn.Module:
@@ -175,6 +184,7 @@ def fit(
         with computing_in(recipe.precision, device):
             scores = call(network, inputs)
             loss = F.cross_entropy(scores, labels, label_smoothing=recipe.label_smoothing)
+        torch.clear_autocast_cache()  # of these weights in the shorter type: within another block it would be kept
         loss.backward()
         loss_sum.add_(loss.detach(), alpha=len(labels))
         correct.add_((scores.detach().argmax(1) == labels).sum())

@@ -80,8 +80,9 @@ def all_drawing(seed: int) -> Iterator[None]:
 
 def random_states(device: torch.device) -> list[object]:
     """What PyTorch, NumPy and Python would draw next: sources that a device, or this process, has one of each."""
-    ours = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-    return [ours.tolist(), random.getstate(), str(np.random.get_state(legacy=False))]  # noqa: NPY002 (others use it)
+    with _one_at_a_time:
+        ours = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+        return [ours.tolist(), random.getstate(), str(np.random.get_state(legacy=False))]  # noqa: NPY002 (others use it)
 
 
 def network_from(network: Network) -> nn.Module:
@@ -153,7 +154,8 @@ _restored = ExitStack()
 def pinned(number: int) -> Iterator[None]:
     """Fix the number of threads for a block: worker threads may set this number for themselves, and nobody another one.
 
-    PyTorch computes with oneDNN where it has it, whatever was set before. A thread that is inside does not wait.
+    PyTorch computes with oneDNN where it has it, and with all bits of float32, whatever was set before. A thread that
+    is inside does not wait.
     """
     global _number
     me = threading.get_ident()
@@ -164,6 +166,8 @@ def pinned(number: int) -> Iterator[None]:
             _number = number
             _restored.callback(torch.set_num_threads, torch.get_num_threads())
             _restored.callback(torch.backends.mkldnn.set_flags, torch.backends.mkldnn.set_flags(True)[0])
+            _restored.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+            torch.set_float32_matmul_precision("highest")
         _inside.append(me)
     try:
         yield
