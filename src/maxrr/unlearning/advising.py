@@ -157,7 +157,7 @@ def try_core(
     influential = len(found.ids_of("influential")) / max(outside, 1)
     growth = records / len(training)
     anew = pace.expected(1, heads, share * records, records, anew=True) + (growth - 1.0) * heads * pace.head
-    moved = growth * pace.expected(1, heads, 0, 0, anew=False)
+    moved = growth * pace.expected(1, heads, 0, 0, False, found.heads_.n_features_in_ / records)
     people = people_by_kind(found._fitted) or {
         kind: len(found.ids_of(kind)) for kind in ("core", "influential", "free")
     }

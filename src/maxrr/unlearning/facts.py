@@ -18,8 +18,9 @@ LabelKind = Annotated[str, Constraint("U, i or b", ("U", "i", "b").__contains__)
 Sources = Annotated[tuple[dict[str, str], ...], Constraint("one source or more", len)]
 
 
-LEAST_SHARE, MOST_SHARE = 0.1, 0.4  # of the time to solve a head, to move it: by few records, and by
-MANY = 4  # or more
+LEAST_SHARE, MOST_SHARE = 0.1, 1 / 3  # of the time to solve a head, to move it: by few records, and by
+MANY = 16  # or more,
+PER_FEATURE = 5.0  # and beside the least so much for each feature, over the records: a move takes as long with few
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,17 @@ class Durations:
         training, embedding, solving = seconds
         return cls(training / max(core, 1), embedding / records, solving / heads)
 
-    def expected(self, changes: int, heads: int, trains: float, embeds: float, anew: bool) -> float:
+    def expected(self, changes: int, heads: int, trains: float, embeds: float, anew: bool, wide: float = 0.0) -> float:
         """Estimate the seconds of a request from how many records are trained on, embedded, and move how many heads.
 
-        To move a head by one record takes a tenth to a fifth of solving it, by four two fifths, and no more by
+        To move a head by one record takes a tenth of solving it, where there are hundreds of records for each of the
+        features, and more where there are few (`wide` is features over records); by many a third, and no more by
         hundreds, because then it is not followed record by record: measured with 84 to 768 features
         (benchmarks/turns.py). Of a small model, solved in a moment, it is several times more.
         """
-        each = changes / max(heads, 1)
-        share = 1.0 if anew else LEAST_SHARE + (MOST_SHARE - LEAST_SHARE) * min(each / MANY, 1.0)
+        least = min(LEAST_SHARE + PER_FEATURE * wide, 1.0)
+        more = max(MOST_SHARE - least, 0.0) * min(changes / max(heads, 1) / MANY, 1.0)
+        share = 1.0 if anew else least + more
         return trains * self.train + embeds * self.embed + heads * share * self.head
 
 

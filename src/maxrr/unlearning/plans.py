@@ -194,7 +194,8 @@ def make_plan(fitted: ModelState, request: Request, effect: Effect | None = None
         duplicates_left=effect.twins,
         heads=heads, extractors=len(trained.shards), trains=trained.records, embeds=embeds,
         seconds=fitted.durations.expected(
-            effect.shaping + arriving, heads, trained.records, embeds * trained.share, action.fits_anew or effect.many
+            effect.shaping + arriving, heads, trained.records, embeds * trained.share, action.fits_anew or effect.many,
+            fitted.heads.n_features_in_ / fitted.records.count,
         ),
         alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
 from maxrr.svm.exact.fallback import UnsettledError
 from maxrr.svm.problem import Change, Head, Samples, Screen, Trial, moves, size
-from maxrr.svm.search.working_set import REACH, enough_for_path, for_each_head, refine
+from maxrr.svm.search.working_set import REACH, SMALLEST, for_each_head, refine
 
 WIDTH = 5e-2  # of the smoothing that Newton's method starts from, where a path does not lead there
 MOST_ROUNDS = 6
@@ -91,7 +91,8 @@ def band_around(samples: Samples, head: Head, change: Change | None = None, move
     known = head.known or sums(samples, samples.signs(head.positive), head.inside)
     leaving = NOTHING if change is None else change.leaving
     count = len(samples.codes)
-    inside, in_band = marked(head.inside, count), marked(head.screen.nearest(enough_for_path(len(head.w))), count)
+    nearest = head.screen.nearest(SMALLEST * (len(head.on_margin) + len(moved) + len(leaving) + 1))
+    inside, in_band = marked(head.inside, count), marked(nearest, count)
     unsummed = inside & ~marked(known.places, count)
     for others in (head.on_margin, moved, leaving, unsummed):
         in_band[others] = True
