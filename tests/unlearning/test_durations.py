@@ -79,7 +79,7 @@ def test_what_moving_a_head_takes_is_a_share_of_a_solve():
     assert durations.expected(80, 10, 0, 0, False) == pytest.approx(10 * (10 + 100 / 3) / 2)
     many = durations.expected(1000, 10, 0, 0, False)
     assert many == durations.expected(9999, 10, 0, 0, False) == pytest.approx(1000 / 3)
-    assert durations.expected(1, 2, 0, 0, False, 0.1) == durations.expected(9, 2, 0, 0, False, 0.1) == 2 * 60
+    assert durations.expected(1, 2, 0, 0, False, 0.1) == durations.expected(9, 2, 0, 0, False, 0.1) == 2 * 50
 
 
 def test_a_fitted_model_has_a_pace():
@@ -98,7 +98,7 @@ def test_a_head_that_moves(model):
     _, influential, _ = kinds(model, table())
     plan = model.plan(influential[:1])
     assert plan.heads >= 1
-    least = 0.1 + 5.0 * model.heads_.n_features_in_ / model._state.records.count
+    least = 0.1 + 4.0 * model.heads_.n_features_in_ / model._state.records.count
     assert plan.seconds == pytest.approx((plan.heads * least + max(1 / 3 - least, 0.0) / 16) * HEAD)
 
 

@@ -20,7 +20,7 @@ Sources = Annotated[tuple[dict[str, str], ...], Constraint("one source or more",
 
 LEAST_SHARE, MOST_SHARE = 0.1, 1 / 3  # of the time to solve a head, to move it: by few records, and by
 MANY = 16  # or more,
-PER_FEATURE = 5.0  # and beside the least so much for each feature, over the records: a move takes as long with few
+PER_FEATURE = 4.0  # and beside the least so much for each feature, over the records: a move takes as long with few
 
 
 @dataclass(frozen=True)
