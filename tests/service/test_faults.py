@@ -209,6 +209,27 @@ def test_a_backup_put_in_place_under_a_worker_is_noticed_and_not_touched(house, 
     assert [house.follow(id_)["state"] for id_ in (first, second, fourth)] == ["done", "done", "executing"]
 
 
+def test_a_backup_put_in_place_under_a_server_is_not_served(house, tmp_path):
+    current, place, made = house.service.current, house.service.settings.workspace, tmp_path / "backup"
+    current.stop()
+    house.submit(ids=house.ids("influential")[:1])
+    with house.service.settings.open(False) as workspace:
+        workspace.backup(made)
+        while house.worker.turn(workspace):
+            pass
+    current.refresh()
+    version = current.snapshot.version
+    place.rename(tmp_path / "away")
+    shutil.copytree(made, place)
+    with pytest.raises(OlderCopy):
+        current.refresh()
+    assert current.snapshot.version == version
+    current.found = None  # as after a start
+    with pytest.raises(OlderCopy):
+        current.refresh()
+    assert house.call("GET", "/ready").status_code == 503
+
+
 def test_a_full_disk_under_the_database_is_told_as_one(house):
     """SQLite, at the most pages that it may have."""
     with house.service.requests.database.engine.connect() as connection:
