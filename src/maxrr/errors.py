@@ -201,10 +201,8 @@ class NetworkMissing(DataError):
 
     def __init__(self, maker: str | None) -> None:
         made = "" if maker is None else f", which {maker} makes"
-        super().__init__(
-            f"this needs the model's own network{made}: give it as network=…, in the shell by "
-            f"MAXRR_NETWORK={maker or 'package.module:function'}"
-        )
+        called = maker or "package.module:function"
+        super().__init__(f"this needs the model's own network{made}: network=…, in the shell MAXRR_NETWORK={called}")
 
 
 class OtherNetwork(WorkspaceError):

@@ -178,7 +178,7 @@ def test_columns_keep_their_names():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (("age",), r"names of 1 columns, but records have shape \(2,\)"),
+        (("age",), r"names of 1 columns for records of shape \(2,\)"),
         (("age", "age"), "different strings, not 'age', 'age'"),
         ((1, 2), "different strings"),
         ("ab", r"names of 1 columns"),

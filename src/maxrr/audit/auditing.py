@@ -219,10 +219,7 @@ def caveats(case: Case, test: Dataset, earlier: int) -> list[str]:
     if others:
         found.append(f"the extractor also saw {count(others, 'core record')} of other requests, as no shadow model did")
     if fitted.adopted:
-        found.append(
-            "the extractor was trained elsewhere, nobody here knows how; those of shadow models are trained by the "
-            "recorded recipe"
-        )
+        found.append("nobody here knows how the extractor was trained; shadow models follow the recorded recipe")
     gone = set(case.forgotten.labels.tolist()) - set(fitted.codes.tolist())
     if gone:
         names = ", ".join(case.forgotten.class_names[label] for label in sorted(gone))

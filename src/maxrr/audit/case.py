@@ -115,10 +115,7 @@ def check_forgotten(fitted: ModelState, receipt: Receipt, gone: Dataset) -> None
     on_receipt = set(receipt.tombstones)
     back = sum(id_hmac(fitted.key, id_, replaced=True).hex() in on_receipt for id_ in gone.ids.tolist())
     if back:
-        raise DataError(
-            f"{back:,} of the records were replaced: the model has others under the same ids, and an audit of that is "
-            "not provided"
-        )
+        raise DataError(f"{back:,} of the records were replaced, which no audit is for: the model has their ids")
     strange = sum(stone.id.hex() not in on_receipt for stone in given)
     if strange:
         raise DataError(f"{strange:,} of the {len(given):,} records are not on the receipt: bring those that are")
@@ -169,10 +166,8 @@ def check_kind(fitted: ModelState, given: Dataset, which: str) -> None:
     """Refuse records of another shape, type or classes than those of the model."""
     known, names = fitted.records, given.class_names
     if given.shape != known.shape or given.inputs.dtype != known.dtype:
-        raise DataError(
-            f"the {which} records are {described(given.inputs.dtype, given.shape)}, but the model's are "
-            f"{described(known.dtype, known.shape)}"
-        )
+        one, other = described(given.inputs.dtype, given.shape), described(known.dtype, known.shape)
+        raise DataError(f"the {which} records are {one}, but the model's are {other}")
     places = known.present.tolist()
     if len(names) != len(known.class_names) or any(names[place] != known.class_names[place] for place in places):
         raise DataError(f"the {which} records have other class names than the model's records")

@@ -50,10 +50,7 @@ PURPOSES = ("with", "without")
 def with_and_without(shadows: int) -> tuple[int, int]:
     """Divide the shadow models into those with the records and those without, and refuse too few."""
     if shadows < LEAST:
-        raise ValueError(
-            f"an audit by {shadows} shadow models can never show anything: train {LEAST} or more. 64, as by default, "
-            "show more"
-        )
+        raise ValueError(f"an audit by {shadows} shadow models can never show anything: train {LEAST} or more")
     with_records = ceil(SHARE * shadows)
     return with_records, shadows - with_records
 

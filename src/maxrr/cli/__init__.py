@@ -80,27 +80,13 @@ app = group(
     },
     Commands,
 )
-app.add_typer(
-    group(
-        "The answer to a request: in words, and for the person whom it is about.",
-        {"show": receipt.present, "for": receipt.give},
-    ),
-    name="receipt",
-)
-app.add_typer(
-    group("The key that signs receipts and the log.", {"new": key.new, "show": key.present, "rotate": key.rotate}),
-    name="key",
-)
-app.add_typer(
-    group(
-        "Who may call a service, and in which role.", {"new": token.new, "revoke": token.revoke, "list": token.present}
-    ),
-    name="token",
-)
-app.add_typer(
-    group("Data sets: how a source is read, and those known by name.", {"prepare": data.prepare, "get": data.get}),
-    name="data",
-)
+for name, about, below in (
+    ("receipt", "The answer to a request, for the person as well.", {"show": receipt.present, "for": receipt.give}),
+    ("key", "The key that signs receipts and log.", {"new": key.new, "show": key.present, "rotate": key.rotate}),
+    ("token", "Who may call a service.", {"new": token.new, "revoke": token.revoke, "list": token.present}),
+    ("data", "How a source is read, and data sets known by name.", {"prepare": data.prepare, "get": data.get}),
+):
+    app.add_typer(group(about, below), name=name)
 
 
 def print_version(wanted: bool) -> None:

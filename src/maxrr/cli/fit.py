@@ -189,11 +189,7 @@ def are_embeddings(source: str, reading: Reading, records: Dataset) -> bool:
 def core_for(core: str | None, embeddings: bool, network: str | None) -> str:
     """Return the core that was named, or the usual one: none for embeddings without a network."""
     if embeddings and core in (None, FROZEN) and network is not None and network == os.environ.get(NETWORK):
-        raise Stop(
-            USAGE,
-            f"{NETWORK} is set, and embeddings need no network: unset it. If they are to go through {network}, name "
-            "that with --network alone",
-        )
+        raise Stop(USAGE, f"{NETWORK} is set, and embeddings need no network: unset it, or name one with --network")
     return core or (FROZEN if embeddings and network is None else HASHED)
 
 

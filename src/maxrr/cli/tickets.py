@@ -115,8 +115,7 @@ def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Tic
     try:
         if not result.ticket or bool(subject) == bool(id_):
             raise ValueError(
-                "a line has a ticket, a subject or an id (one of the two), and no more cells than columns: correct it, "
-                "and run the file again"
+                "correct the line: a ticket, a subject or an id (one of the two), and no more cells than columns"
             )
         check_identifiers([subject or id_], "what is asked for")
         days = {name: as_day(name, line[name]) for name in ("received", "due") if line.get(name)}

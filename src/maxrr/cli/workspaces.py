@@ -174,9 +174,7 @@ def known_sources(workspace: Workspace) -> list[dict[str, Any]]:
                 "Workspace.open(folder, records=load_training) in Python"
             )
         if "/" in note["source"] and not Path(note["source"]).exists():
-            raise RecordsMissing(
-                f"the records of {workspace.folder} are not in {note['source']} any more: use --source"
-            )
+            raise RecordsMissing(f"the records of {workspace.folder} are no more in {note['source']}: use --source")
     return [{name: value for name, value in note.items() if name != "demo"} for note in notes]
 
 

@@ -89,10 +89,7 @@ class VoteStore:
             raise damaged(known, error) from error
         different = [name for name in kind if not isinstance(there, dict) or there.get(name) != kind[name]]
         if different:
-            raise ValueError(
-                f"{folder} holds runs with other {' and '.join(different)}: use another folder, or empty it to start "
-                "anew"
-            )
+            raise ValueError(f"{folder} holds runs with other {' and '.join(different)}: use another folder")
 
     def path(self, seed: int) -> Path:
         return self.folder / f"votes-{seed}.npz"

@@ -83,9 +83,7 @@ class Adopted:
                 f"or what it was trained on (None), not {self.core!r:.80}"
             )
         if self.core is not None and self.core.shards > 1:
-            raise DataError(
-                f"a network trained elsewhere is one extractor, and its core one shard, not {self.core.shards}"
-            )
+            raise DataError(f"a network trained elsewhere is one extractor, its core one shard, not {self.core.shards}")
 
     def choose(self, network: Network, dataset: Dataset, **_: Any) -> Choice:
         """Choose the records that the network was trained on, as `Core.choose` does."""

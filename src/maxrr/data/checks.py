@@ -90,10 +90,7 @@ def check_identifiers(given: ArrayLike, what: str) -> NDArray[Any]:
             raise DataError(f"{what} must fit in 64 bits with a sign: write larger ones as strings") from None
     missing = next((row for row, item in enumerate(items) if is_missing(item)), None)
     if missing is not None:
-        raise DataError(
-            f"{what} must be there for every record, and row {missing} has {items[missing]!r}: "
-            "name it, or leave the record out"
-        )
+        raise DataError(f"{what} must be there for every record, and row {missing} has {items[missing]!r}: add it")
     kinds = ", ".join(sorted({type(item).__name__ for item in items}))
     raise DataError(f"{what} must be all integers or all strings, not {kinds}: write them as strings")
 
@@ -109,10 +106,7 @@ def check_text(text: str, what: str) -> None:
     if "\0" in text:
         raise DataError(f"{what} must not have the character NUL in them, as {text[:50]!r} does")
     if len(text) > LONGEST_IDENTIFIER:
-        raise DataError(
-            f"{what} must have {LONGEST_IDENTIFIER:,} characters at most, and one of {len(text):,} starts with "
-            f"{text[:50]!r}"
-        )
+        raise DataError(f"{what} must have {LONGEST_IDENTIFIER:,} characters at most, not {len(text):,}: {text[:50]!r}")
 
 
 def check_blanks(given: NDArray[Any], what: str) -> None:
@@ -149,9 +143,7 @@ def check_columns(names: Iterable[str], shape: tuple[int, ...]) -> tuple[str, ..
     if len(set(columns)) < len(columns) or not all(isinstance(name, str) for name in columns):
         raise DataError(f"the names of columns must be different strings, not {some(np.array(columns, dtype=object))}")
     if shape != (len(columns),):
-        raise DataError(
-            f"there are names of {len(columns)} columns, but records have shape {shape}: one name per number"
-        )
+        raise DataError(f"there are names of {len(columns)} columns for records of shape {shape}: one name per number")
     return tuple(map(str, columns))
 
 

@@ -80,9 +80,8 @@ def _pixels(pictures: list[Picture], progress: Progress | None) -> NDArray[np.ui
     try:
         pixels = np.empty((len(pictures), *first.shape), dtype=np.uint8)
     except MemoryError:
-        raise DataError(
-            f"{pictures[0].path}: is {_described(first)}: {len(pictures):,} such images do not fit into the memory"
-        ) from None
+        size = f"{len(pictures):,} such images do not fit into the memory"
+        raise DataError(f"{pictures[0].path}: is {_described(first)}: {size}") from None
     for row, picture in enumerate(pictures):
         image = decoded(picture.path)
         if image.shape != first.shape:

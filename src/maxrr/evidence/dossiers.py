@@ -361,10 +361,7 @@ def check_dossier(dossier: Dossier, keys: Sequence[PublicKey]) -> list["Check"]:
             place = dossier.inclusion.index + 1
             raise WrongProof(f"the proof is of entry {place}, and the receipt is number {number}")
         if dossier.inclusion.size != log.size:
-            raise WrongProof(
-                f"the proof is for a log of {count(dossier.inclusion.size, 'entry', 'entries')}, and this has "
-                f"{log.size}"
-            )
+            raise WrongProof(f"the proof is for a log of the size {dossier.inclusion.size}, and this has {log.size}")
         entry = hashlib.sha256(dossier.envelope.payload).digest()
         if not dossier.inclusion.verify(leaf_hash(entry), log.size, log.root):
             raise WrongProof("the proof does not lead from this receipt to the log")
@@ -422,7 +419,7 @@ def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
     """Refuse a dossier about more, or about something else, than its receipt says was done."""
     if len(dossier.records) > facts.forgotten:
         raise Contradiction(
-            f"the receipt is for {count(facts.forgotten, 'record')}, and this is about {len(dossier.records):,}"
+            f"this is about {len(dossier.records):,} records, and the receipt about {facts.forgotten:,}"
         )
     whole = facts.fewer in (facts.forgotten, 0) and (facts.fewer > 0 or facts.forgotten == 1)
     if facts.fewer < facts.forgotten if facts.in_group else not whole:

@@ -247,10 +247,7 @@ def require_signing_key(given: object) -> None:
         It says how to load one.
     """
     if not isinstance(given, SigningKey):
-        raise TypeError(
-            f"a maxrr.evidence.SigningKey signs, and this is of the type {type(given).__name__}: "
-            "load it with SigningKey.load(path)"
-        )
+        raise TypeError(f"a SigningKey signs, and this is a {type(given).__name__}: load one by SigningKey.load(path)")
 
 
 def _private_key(pem: bytes, where: str) -> Ed25519PrivateKey:

@@ -168,10 +168,7 @@ def find_maker(maker: str) -> Any:
     try:
         thing = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"{maker} cannot be imported: {error}. Be in the folder of {module.split('.')[0]}.py, or name that in "
-            "PYTHONPATH"
-        ) from error
+        raise ValueError(f"{maker} cannot be imported: {error}. Be in its folder, or set PYTHONPATH") from error
     if not callable(thing):
         raise ValueError(f"{maker} is not a function")
     return thing

@@ -120,15 +120,11 @@ class OwnTraining:
             found = self.function(started, mine, seed, device)
         if not isinstance(found, nn.Module):
             raise NoNetworkReturned(
-                f"{self.name} returned {found!r:.80} instead of the network that it was given, trained: end it with "
-                "`return network`"
+                f"{self.name} returned {found!r:.80} instead of the trained network: end it with `return network`"
             )
         anew = begin(network, seed)
         if types_and_shapes(found.state_dict()) != types_and_shapes(anew.state_dict()):
-            raise NoNetworkReturned(
-                f"{self.name} returned a network with other layers than the one that it was given: return that one, "
-                "trained"
-            )
+            raise NoNetworkReturned(f"{self.name} returned a network with other layers: return the one that it got")
         trained = with_weights_of(found, anew, dataset.shape, dataset.inputs.dtype)
         if not all(bool(value.isfinite().all()) for value in trained.parameters()):
             raise DataError(f"{self.name} returned weights that are not finite: try a smaller learning rate")

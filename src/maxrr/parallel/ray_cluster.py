@@ -236,7 +236,7 @@ def connected(address: str | None) -> Any:
         ray.init(named, log_to_driver=False, logging_level="warning")
     except Exception as error:  # none runs here, other versions, another token: Ray has no name for all of it
         raise EngineError(
-            f"the Ray cluster at {named} cannot be used: {error}. One of this machine starts by: ray start --head"
+            f"the Ray cluster at {named} cannot be used: {error}. `ray start --head` starts one"
         ) from error
     return ray
 

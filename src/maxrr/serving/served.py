@@ -278,10 +278,7 @@ def load(
     if revocations is not None:
         workspace = folders.facts_in(path).workspace
         if workspace is None:
-            raise ValueError(
-                f"{folder} was not exported from a workspace, so that no list of revocations knows it: export a "
-                "Workspace"
-            )
+            raise ValueError(f"no list of revocations knows {folder}: it was not exported from a Workspace")
         watch = Watch(str(revocations), workspace, refresh, max_age)
 
     def read(before: ServedState | None) -> ServedState | None:

@@ -195,10 +195,7 @@ class Bundle(Contents):
         if used == self.classes:
             return kept
         if set(used) != set(self.classes):
-            raise OtherRecords(
-                f"the records have the classes {', '.join(used)}, and the model {', '.join(self.classes)}: name the "
-                "classes as they were when it was fitted"
-            )
+            raise OtherRecords(f"the classes are {', '.join(used)}: call them {', '.join(self.classes)}, as at the fit")
         places = np.array([self.classes.index(name) if name in used else -1 for name in kept.class_names])
         return replace(kept, labels=places[kept.labels], class_names=self.classes)
 

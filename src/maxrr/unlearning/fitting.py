@@ -68,10 +68,7 @@ def check_parameters(model: "MaxRR") -> Training:
     if check_start(model.start) != SEED and isinstance(model.core, Adopted):
         raise DataError("a network that was trained elsewhere is no start for training it again: leave start out")
     if isinstance(model.core, Adopted) and not (isinstance(model.network, nn.Module) and model.train is not None):
-        raise DataError(
-            "a network that was trained elsewhere is a torch.nn.Module with its weights, and needs a way to train "
-            "it again, train=…"
-        )
+        raise DataError("a network trained elsewhere is a torch.nn.Module, and needs a way to train it again, train=…")
     if model.train is None:
         return Recipe(model.epochs, model.batch_size, model.lr)
     if (model.epochs, model.batch_size, model.lr) != (Recipe.epochs, Recipe.batch_size, Recipe.lr):

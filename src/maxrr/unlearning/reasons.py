@@ -116,7 +116,5 @@ def why_not(
         others = [replace(request, core_policy=other) for other in (RETRAIN, KEEP)]
         return "a technique makes one extractor, and each shard has its own", others
     if action is Action.retrain and len(np.unique(then.labels)) < 2:
-        return (
-            "this would leave a core of fewer than two classes to train the extractor on: fit again, with another core"
-        ), []
+        return "this would leave a core of fewer than two classes to train on: fit again, with another core", []
     return None

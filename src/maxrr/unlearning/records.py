@@ -265,10 +265,8 @@ class HeldRecords:
         order = self._living_order
         known = np.isin(self.ids[order], dataset.ids)
         if not known.all():
-            raise OtherRecords(
-                f"{int((~known).sum()):,} of the {len(order):,} records of the model are not in this data: "
-                "bring the data that it was fitted on"
-            )
+            missing = f"{int((~known).sum()):,} of the {len(order):,} records of the model"
+            raise OtherRecords(f"{missing} are not in this data: bring the data that it was fitted on")
         retained = self.numbered_alike(dataset.select(self.ids[order]))
         if retained.content_hash() != self.content_hash:
             differing = int((retained.record_hashes() != self.hashes[order]).any(axis=1).sum())

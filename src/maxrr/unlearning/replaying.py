@@ -431,10 +431,7 @@ def room(ours: Certificate, theirs: Certificate, longest: float) -> Room:
     if ours.decided and theirs.decided:
         return None
     if not 0.0 <= ours.weight_error * longest + ours.bias_error <= EXACT * ROUNDING:
-        raise ValueError(
-            f"the bundle shows nothing: a certificate in it leaves decision values open by more than {EXACT:.0e}, and "
-            "no such head is exact"
-        )
+        raise ValueError(f"the bundle shows nothing: a head's decision values are open by more than {EXACT:.0e}")
     return ours.weight_error + theirs.weight_error, ours.bias_error + theirs.bias_error
 
 

@@ -130,10 +130,7 @@ def by_technique(now: ModelState, then: ModelState, request: Request) -> ModelSt
         raise ValueError(f"core_policy should return another extractor, a torch.nn.Module, not {extractor!r}")
     extractor = extractor.cpu().eval()
     if Fingerprint.of(extractor, core.shape, core.inputs.dtype).layers != now.fingerprint.layers:
-        raise DataError(
-            "core_policy returned an extractor with other layers: return the one that it was given, with other "
-            "weights. Nothing was changed"
-        )
+        raise DataError("core_policy returned other layers: return the given extractor with other weights")
     extractor, fingerprint = now.blueprint.rebuilt(extractor, core.shape, core.inputs.dtype)
     return replace(then, extractor=extractor, fingerprint=fingerprint, technique=True)
 

@@ -173,10 +173,7 @@ def check_given(blueprint: Blueprint) -> None:
     if blueprint.frozen or blueprint.start is not None or (named is not None and named.our_own):
         return
     if given_weights(blueprint.network) != dict(blueprint.given):
-        raise OtherNetwork(
-            "the network brings along other weights than the one that was fitted, such as frozen or pretrained ones: "
-            "name the network that was"
-        )
+        raise OtherNetwork("the network brings along other weights than the one that was fitted: name that one")
 
 
 class Unmade(nn.Module):

@@ -46,10 +46,7 @@ from maxrr.workspace.older_copies import MOMENT
 from maxrr.workspace.receipt_log import check_receipt_log, checked_receipts, is_of_lost, keys_of
 from maxrr.workspace.store import NO_ROWS, NewAnswer, Store
 
-REST_LOST = (
-    "if its end is gone for good, gone=REASON (--gone REASON) forgets what can be read there, and goes on without the "
-    "rest"
-)
+REST_LOST = "if its end is gone for good, gone=REASON (--gone REASON) goes on with what can be read there"
 UNKNOWN = b"?" * 32  # of a record that never was here: nobody can tell its hashes
 
 

@@ -82,10 +82,7 @@ class Folder:
         try:
             self.lock = Lock(self.folder / LOCK, wait=wait)
         except BlockingIOError:
-            raise InUse(
-                f"another process works in {self.folder}, or this one has it open already: wait, or close it. Nothing "
-                "was changed"
-            ) from None
+            raise InUse(f"another process works in {self.folder}, or this one has it open: wait, or close it") from None
         except OSError as error:
             if error.errno not in NO_FILE:
                 raise
@@ -449,9 +446,7 @@ def note_apart(path: Path, key: bytes, wait: float = 0.0, **said: Any) -> None:
         history = History(path, key)
         history.read()
         if history.torn:  # a request that was never finished, or damage: who works there can tell
-            raise WorkspaceError(
-                f"the end of {path} is not whole: open the workspace to work in it, and try again. Nothing was changed"
-            )
+            raise WorkspaceError(f"the end of {path} is not whole: open it to work in it first. Nothing was changed")
         history.note(**said)
     finally:
         lock.release()

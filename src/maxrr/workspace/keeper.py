@@ -94,7 +94,7 @@ class FolderKeeper:
         yield
         if self.unfinished:  # last: a caller may have made an error of warnings
             warnings.warn(
-                f"the request was carried out, but {self.unfinished}: it is finished when the workspace is next opened",
+                f"the request was carried out, but {self.unfinished}: the next opening finishes it",
                 stacklevel=6,
             )
 

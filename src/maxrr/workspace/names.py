@@ -114,9 +114,7 @@ def check_new(folder: Path) -> str | None:
     token = None if found is None else found[1]
     others = [path.name for path in folder.iterdir() if not is_ours(path, token)]
     if others:
-        raise FolderTaken(
-            f"{folder} holds other files, such as {min(others)}: name a new or empty one. Nothing was changed"
-        )
+        raise FolderTaken(f"{folder} holds others, such as {min(others)}: name a new or empty one. Nothing was changed")
     return token
 
 

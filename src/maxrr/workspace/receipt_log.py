@@ -135,10 +135,7 @@ def check_receipt_log(folder: str | Path, keys: Sequence[PublicKey]) -> LoggedRe
     for handed in checked_receipts(receipts, keys):
         number = handed.receipt.number
         if number > checkpoint.size:
-            raise WrongLog(
-                f"{sizes}: receipt {number} is not logged. If a request was interrupted, open the workspace with its "
-                "key, which logs it"
-            )
+            raise WrongLog(f"{sizes}: receipt {number} is not logged: open the workspace with its key, which logs it")
         if entries[number - 1].hex() != handed.sha256:
             raise WrongLog(f"entry {number - 1} of the log is not the hash of receipt {number}")
         signed, losses = signed + (handed.envelope is not None), handed.receipt.losses or []
