@@ -173,7 +173,7 @@ def test_a_network_whose_records_are_all_there_is_adopted_again():
     (lambda: adopted(IDS).fit(table().without(IDS[:2])), "2 of the 40 records .* are not among those to fit"),
     (lambda: adopted(np.array(["a"]), given=network()).fit(table()), "are words, and .* are numbers"),
     (lambda: MaxRR(network(), Adopted(IDS)).fit(table()), "needs a way to train"),
-    (lambda: MaxRR.adopt(network, trained_on=IDS, train=trainings.by_adamw).fit(table()), "torch.nn.Module with its"),
+    (lambda: MaxRR.adopt(network, trained_on=IDS, train=trainings.by_adamw).fit(table()), "is a torch.nn.Module"),
     (lambda: adopted(IDS, MiddleCore(5)), "by a rule for each record"),
 ])  # fmt: skip
 def test_what_cannot_be_adopted(model, why):

@@ -80,6 +80,7 @@ app = group(
     },
     Commands,
 )
+below: dict[str, Callable[..., None]]
 for name, about, below in (
     ("receipt", "The answer to a request, for the person as well.", {"show": receipt.present, "for": receipt.give}),
     ("key", "The key that signs receipts and log.", {"new": key.new, "show": key.present, "rotate": key.rotate}),

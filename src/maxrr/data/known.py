@@ -202,9 +202,7 @@ def cache(name: str) -> Path:
 def files_in(place: Path, entry: Known) -> dict[str, Path]:
     """Find those of its files that are there, packed or raw."""
     folders = dict.fromkeys((place / entry.folder, place))
-    paths = [
-        (name, folder / f"{name}{ending}") for folder in folders for ending in (".gz", "") for name in entry.sha256
-    ]
+    paths = [(name, folder / f"{name}{end}") for folder in folders for end in (".gz", "") for name in entry.sha256]
     return {name: path for name, path in paths if path.is_file()}
 
 

@@ -418,9 +418,7 @@ def facts_of(statement: Statement) -> ReceiptFacts:
 def require_agrees(dossier: Dossier, facts: ReceiptFacts) -> None:
     """Refuse a dossier about more, or about something else, than its receipt says was done."""
     if len(dossier.records) > facts.forgotten:
-        raise Contradiction(
-            f"this is about {len(dossier.records):,} records, and the receipt about {facts.forgotten:,}"
-        )
+        raise Contradiction(f"this is about {len(dossier.records):,} records, the receipt about {facts.forgotten:,}")
     whole = facts.fewer in (facts.forgotten, 0) and (facts.fewer > 0 or facts.forgotten == 1)
     if facts.fewer < facts.forgotten if facts.in_group else not whole:
         raise Contradiction(f"of {facts.forgotten:,} forgotten records there are {facts.fewer:,} fewer")

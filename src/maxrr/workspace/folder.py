@@ -256,7 +256,7 @@ class Folder:
         """Whether the history has grown since it was read. Refuses a folder that holds another workspace by now."""
         path, found = names.history_of(self.folder)
         if found != self.token:
-            raise OtherWorkspace(f"{self.folder} holds another workspace by now: open it again to use that one")
+            raise OtherWorkspace(f"{self.folder} holds another workspace now: open it again to use that one")
         return path.stat().st_size > self.history.length
 
     def warn_if_older(self) -> None:

@@ -488,7 +488,7 @@ function factsOf({ subjects, type, predicate }) {
 
 function requireAgrees({ records }, { forgotten, fewer, inGroup }) {
   if (BigInt(records.length) > forgotten) {
-    throw new Wrong(`the receipt is for ${forgotten} ${forgotten === 1n ? "record" : "records"}, and this is about ${records.length}`);
+    throw new Wrong(`this is about ${records.length} records, the receipt about ${forgotten}`);
   }
   const whole = fewer === forgotten || (fewer === 0n && forgotten === 1n);
   if (inGroup ? fewer < forgotten : !whole) {
@@ -620,7 +620,7 @@ async function checkDossier(dossier, keys) {
       const { index } = dossier.inclusion;
       if (index !== number - 1n) throw new Wrong(`the proof is of entry ${index + 1n}, and the receipt is number ${number}`);
       if (dossier.inclusion.size !== size) {
-        throw new Wrong(`the proof is for a log of ${dossier.inclusion.size} ${Number(dossier.inclusion.size) === 1 ? "entry" : "entries"}, and this has ${size}`);
+        throw new Wrong(`the proof is for a log of the size ${dossier.inclusion.size}, and this has ${size}`);
       }
       if (!(await isLogged(dossier.inclusion, await sha256(dossier.envelope.payload), root))) {
         throw new Wrong("the proof does not lead from this receipt to the log");
