@@ -80,13 +80,13 @@ app = group(
     },
     Commands,
 )
-below: dict[str, Callable[..., None]]
-for name, about, below in (
+GROUPS: tuple[tuple[str, str, dict[str, Callable[..., None]]], ...] = (
     ("receipt", "The answer to a request, for the person as well.", {"show": receipt.present, "for": receipt.give}),
     ("key", "The key that signs receipts and log.", {"new": key.new, "show": key.present, "rotate": key.rotate}),
     ("token", "Who may call a service.", {"new": token.new, "revoke": token.revoke, "list": token.present}),
     ("data", "How a source is read, and data sets known by name.", {"prepare": data.prepare, "get": data.get}),
-):
+)
+for name, about, below in GROUPS:
     app.add_typer(group(about, below), name=name)
 
 
