@@ -287,13 +287,13 @@ def test_a_form_that_is_too_large_is_refused(visit):
 def test_nothing_that_somebody_wrote_is_markup(house, visit):
     house.tokens["evil"] = house.service.tokens.make("<b>evil</b>", OPERATOR)
     house.tokens["evil requester"] = house.service.tokens.make("<i>evil</i>", REQUESTER)
-    by_subject, by_ids = (
-        visit("evil requester").post("/ask", **named) for named in ({"subject": HOSTILE}, {"ids": HOSTILE})
-    )
+    wrong = visit("evil requester").post("/ask", ids=HOSTILE).text
+    by_subject = visit("evil requester").post("/ask", subject=HOSTILE, sure="yes").headers["location"]
+    by_ids = f"/requests/{house.submit('evil requester', ids=[HOSTILE])['id']}"
     core = house.submit("evil requester", ids=house.ids("core")[:1], regulation="gdpr")["id"]
     operator = visit("evil")
     assert operator.post(f"/requests/{core}/refuse", reason=HOSTILE).status_code == 303
-    shown = [operator.get(answer.headers["location"]).text for answer in (by_subject, by_ids)]
+    shown = [wrong, *(operator.get(path).text for path in (by_subject, by_ids))]
     shown += [operator.get(path).text for path in (f"/requests/{core}", "/requests?which=all", "/")]
     shown.append(operator.post("/ask", subject=HOSTILE, ids=HOSTILE, due=HOSTILE, regulation=HOSTILE, key=HOSTILE).text)
     shown.append(operator.post("/verify", keys=HOSTILE, kept=HOSTILE).text)
@@ -456,6 +456,19 @@ def test_what_was_forgotten_before_is_said_with_its_receipt_and_its_proof(house,
         assert named == ({other} if other in ids else {ids[-1]})  # what the newest of these receipts has forgotten
 
 
+def test_a_letter_says_what_stays_although_it_is_the_same(house, visit):
+    operator, (one, other, *_) = visit(OPERATOR), house.ids("free")
+    values = table().inputs[table().ids.tolist().index(other)].tolist()
+    house.call("POST", "/v1/corrections", json={"id": one, "record": values})
+    house.work()
+    for _ in range(2):  # and where it is asked for once more
+        where = answered(house, ids=[one])
+        letter = operator.get(f"{where}/letter").text
+        assert re.findall('data-twins="([0-9]+)"', letter) == ["1"]
+    first = house.call("GET", "/v1/requests").json()["requests"][1]["id"]
+    assert 'data-twins="1"' in operator.get(f"/requests/{first}").text
+
+
 def test_a_person_who_asks_again_gets_the_proof_of_the_first_receipt(house, visit):
     person, operator = int(table().subjects[0]), visit(OPERATOR)
     first = house.submit(subject=person)["id"]
@@ -567,6 +580,7 @@ def test_changes_are_shown_in_words_of_their_own(house, visit, what):
     asked, operator = house.call("POST", f"/v1/{what}", json=body).json()["id"], visit(OPERATOR)
     ids = ["5", "6"] if what == "additions" else [str(body["id"])]
     before = operator.get(f"/requests/{asked}").text
+    assert 'class="means" data-guarantee="exact' in before  # and not that it was forgotten before
     assert all(f">{id_}<" in before for id_ in ids)
     assert ">900<" not in before
     house.work()
@@ -574,6 +588,7 @@ def test_changes_are_shown_in_words_of_their_own(house, visit, what):
     text = operator.get(f"/requests/{asked}").text
     assert 'data-guarantee="exact' in text
     assert f"/requests/{asked}/page" not in text
+    assert ('data-conditions="1"' in text) == (what == "additions")
     letter = operator.get(f"/requests/{asked}/letter").status_code
     assert (letter, f"/requests/{asked}/letter" in text) == ((409, False) if what == "additions" else (200, True))
     assert asked in operator.get("/requests?which=handing").text
@@ -597,20 +612,40 @@ def test_a_form_that_is_wrong_comes_back_with_what_was_said(house, visit):
 
 def test_ids_of_which_some_are_unknown_come_back_with_these(house, visit):
     operator, free = visit(OPERATOR), house.ids("free")[0]
-    for ids, unknown in ((f"{free}\n12\n13", "12, 13"), (f"{free}, abc", "abc"), (f"12, {free}, {free}", "12")):
+    for ids, code, unknown in (
+        (f"{free}\n12\n13", "unknown-id", "12, 13"), (f"{free}, abc", "no-number", "abc"),
+        ("0040", "no-number", "0040"),
+        (f"12, {free}, {free}", "unknown-id", "12"), (f"{free};12 13", "unknown-id", "12, 13"),
+        ("1.5", "no-number", "1.5"), ("12\n13", "nothing-here", "12, 13"),
+    ):  # fmt: skip
         answer = operator.post("/ask", ids=ids)
-        assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("ids", "unknown-id")]
-        assert re.findall("<code data-unknown>([0-9a-z, ]+)</code>", answer.text) == [unknown]
+        assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("ids", code)]
+        assert re.findall("<code data-unknown>([0-9a-z., ]+)</code>", answer.text) == [unknown]
+        assert answer.text.count('name="sure"') == (code == "nothing-here")
     assert house.call("GET", "/v1/requests").json()["requests"] == []
-    for ids in ("12\n13", "abc", "12, 12"):
-        assert operator.post("/ask", ids=ids).status_code == 303  # 'nothing here' is an answer
+    assert operator.post("/ask", ids="1.5", sure="yes").status_code == 422
+    for ids in ("12\n13", "12, 12"):
+        assert operator.post("/ask", ids=ids, sure="yes").status_code == 303  # 'nothing here' is an answer
+
+
+def test_a_person_of_whom_nothing_is_known_is_looked_at_once_more(house, visit):
+    operator, person = visit(OPERATOR), int(table().subjects[0])
+    for name in (f"{person}, 2", f"{person}\u200b", "99999"):
+        answer = operator.post("/ask", subject=name, key="k")
+        assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("subject", "nothing-here")]
+        assert 'name="key" value="k"' in answer.text
+    assert operator.post("/ask", subject="99999", key="k", sure="yes").status_code == 303
+    assert operator.post("/ask", subject=f"{person}").status_code == 303
 
 
 def test_what_waits_already_is_not_asked_for_once_more(house, visit, waiting):
     requester, core = visit(REQUESTER), house.ids("core")
-    answer = requester.post("/ask", ids=f"{core[5]}, {core[0]}")
+    answer = requester.post("/ask", ids=f"{core[0]}, {core[0]}")
     assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("ids", "asked-already")]
     assert f'href="/requests/{waiting}"' in answer.text
+    assert (
+        requester.post("/ask", ids=f"{core[4]}, {core[0]}").status_code == 303
+    )  # that decision is not about all of it
     where = requester.post("/ask", ids=f"{core[5]}", key="k").headers["location"]
     assert requester.post("/ask", ids=f"{core[5]}", key="k").headers["location"] == where  # the same form again
     house.tokens["other"] = house.service.tokens.make("other", REQUESTER)
@@ -716,8 +751,9 @@ def test_an_auditor_verifies_the_log_and_sees_what_was_changed(house, visit):
     assert auditor.post("/verify", keys="none").status_code == 422
     other = type(KEY).generate().public.pem.decode()
     assert 'data-wrong="untrusted-key"' in auditor.post("/verify", keys=other).text
-    assert held(other) == {"log": "no", "answers": "no", "forgotten": "yes", "history": "no"}
-    assert held(kept="x")["history"] == "no"
+    assert held(other) == {"log": "strange", "answers": "strange", "forgotten": "yes", "history": "strange"}
+    assert held(kept="x") == {"log": "yes", "answers": "yes", "forgotten": "yes", "history": "strange"}
+    assert 'class="verdict" data-state="strange"' in auditor.post("/verify", keys=pem, kept=kept.replace("A", "B")).text
     table = tables.requests
     with house.service.requests.database.write() as connection:
         (answer,) = connection.scalars(table.select().with_only_columns(table.c.answer).where(table.c.number == 2))
@@ -735,8 +771,16 @@ def test_the_overview_says_what_is_to_be_done_next(house, visit, waiting):
     with house.service.requests.database.write() as connection:
         connection.execute(update(tables.requests).values(due="2020-01-01"))
     assert waiting in operator.get("/requests?which=late").text
-    operator.post(f"/requests/{waiting}/refuse")
+    with house.service.requests.database.write() as connection:
+        connection.execute(update(tables.requests).values(state="failed", code="fault", ended="2020-01-01"))
+    assert house.service.requests.counts()["late"] == 1  # nobody was answered
+    for path in ("/", "/requests?which=late", "/requests?which=open"):
+        assert waiting in operator.get(path).text
+    assert 'data-ended="no"' in operator.get(f"/requests/{waiting}").text
+    assert operator.post(f"/requests/{waiting}/refuse", reason=" ").status_code == 422
+    assert operator.post(f"/requests/{waiting}/refuse", reason="the books are kept").status_code == 303
     assert waiting not in operator.get("/").text
+    assert 'data-ended="yes"' in operator.get(f"/requests/{waiting}").text
     assert 'data-workers="0"' in operator.get("/").text
 
 
@@ -746,6 +790,7 @@ def test_the_overview_counts_the_records_that_there_are_now(house, visit):
     answered(house, ids=house.ids("free")[:3])
     house.worker.record_version()
     assert len(house.call("GET", "/v1/model/versions").json()) == 1
+    assert 'data-version="0 80 None"' in visit(OPERATOR).get("/model").text
     assert 'data-now="77"' in visit(OPERATOR).get("/").text
 
 

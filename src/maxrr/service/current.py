@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,16 +38,12 @@ class Snapshot:
         """What is in the workspace."""
         return self.workspace.status()
 
-    def receipts(self, numbers: Iterable[int]) -> list[Receipt]:
-        """Return some of the receipts. To read all may take long."""
-        return [self.workspace.receipt(number).receipt for number in numbers]
-
     def earlier(self, receipt: Receipt) -> list[Receipt]:
         """Return the receipts by which was forgotten what was asked for once more, the newest first."""
         gone, found = set(receipt.earlier_tombstones), list[Receipt]()
         number = min(receipt.number - 1, self.status.requests) if gone else 0
         while gone and number:
-            (before,) = self.receipts([number])
+            before = self.workspace.receipt(number).receipt
             named = gone & {*before.tombstones, *(before.subject_tombstones or ())}
             found, gone, number = found + [before] * bool(named), gone - named, number - 1
         return found

@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import resources
-from itertools import groupby
-from operator import attrgetter
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -24,7 +22,7 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
-from maxrr.errors import DataError, EvidenceError, NotAllowed, NoToken, WrongState
+from maxrr.errors import DataError, EvidenceError, NotAllowed, NoToken, UnknownSubject, WrongState
 from maxrr.evidence.log import LOG, read_checkpoint
 from maxrr.plain_text import tame
 from maxrr.report import words
@@ -36,7 +34,7 @@ from maxrr.service.jobs import AUDIT, KINDS
 from maxrr.service.planning import plan_of, taken
 from maxrr.service.requests import Asked, Request, today
 from maxrr.service.sessions import IDLE, cookie_of, form_token, new_cookie, set_cookie
-from maxrr.service.states import ADD, DONE, ERASE, FAILED, OPEN, RECTIFY, REFUSED, STATES, WAITING
+from maxrr.service.states import ADD, DONE, ERASE, FAILED, LEFT, OPEN, RECTIFY, REFUSED, STATES, WAITING
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
 from maxrr.service.verifying import keys_in, verify
 from maxrr.unlearning import MaxRR
@@ -53,12 +51,13 @@ POLICY = (
 )
 FORM = "application/x-www-form-urlencoded"
 BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
-LISTS = {"open": OPEN, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
+LISTS = {"open": LEFT, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
+WHOLE = re.compile("0|-?[1-9][0-9]*")  # a number as ids are written
 SHOWN, NEXT, DAYS = 50, 5, 30  # requests on a page of the list, and on the overview; days in its chart
 ALWAYS = {
     "policy": POLICY.partition("; frame")[0], "version": __version__, "idle": IDLE, "tame": tame, "day": words.day,
     "utc": partial(datetime.fromtimestamp, tz=UTC), "parsed": datetime.fromisoformat, "timedelta": timedelta,
-    "percent": partial(words.percent, decimals=1), "records": words.thousands, "open": OPEN, "history": versions.listed,
+    "percent": partial(words.percent, decimals=1), "records": words.thousands, "open": LEFT, "history": versions.listed,
 }  # fmt: skip
 """What every page has."""
 
@@ -159,12 +158,10 @@ def show(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     return HTMLResponse(text, status)
 
 
-def show_form(
-    call: Call, template: str, said: dict[str, str] | None = None, code: str = "", field: str = "", **values: Any
-) -> Response:  # fmt: skip
+def show_form(call: Call, template: str, said: dict[str, str] | None = None, *wrong: str) -> Response:
     """Answer with a form: a new one, which is one request if it is sent twice; or what was said, and what is wrong."""
-    said = {"key": secrets.token_urlsafe(18)} if said is None else said
-    return show(call, template, 422 if code else 200, said=said, code=code, field=field, **values)
+    said, (code, field, *_) = {"key": secrets.token_urlsafe(18)} if said is None else said, (*wrong, "", "")
+    return show(call, template, 422 if code else 200, said=said, code=code, field=field)
 
 
 @router.get("/static/pages.css")
@@ -324,6 +321,8 @@ def before(call: Call, id: str, step: str, actor: Reader) -> Response:
 def take(call: Call, id: str, step: str, actor: Reader, said: Form) -> Response:
     """Take a step, and show the request after it."""
     request, what = possible(call, id, step, actor), STEPS[step]
+    if step == "refuse" and not said.get("reason", "").strip():
+        raise DataError("write why: the person is told so")
     try:
         given = () if what.said is None else (what.said(**said),)
     except ValidationError:
@@ -351,10 +350,10 @@ class Wrong(Exception):
     """What is wrong with a form: a code, and the field where that alone does not say it."""
 
 
-def sent(call: Call, template: str, said: dict[str, str], read: Callable[[], Asked], **values: Any) -> Response:
+def sent(call: Call, template: str, said: dict[str, str], read: Callable[[], Asked]) -> Response:
     """Take what a form asks for, and show the request; or show the form again, with what was said and is wrong."""
     service, who, key = call.app.state.service, call.scope["reader"], said.get("key") or None
-    form: Callable[..., Response] = partial(show_form, call, template, said, **values)
+    form: Callable[..., Response] = partial(show_form, call, template, said)
     try:
         asked = read()
         if service.requests.before(asked, who.name, key) is None:
@@ -369,21 +368,28 @@ def sent(call: Call, template: str, said: dict[str, str], read: Callable[[], Ask
 
 
 def check_new(service: Any, asked: Asked, owner: str | None, said: dict[str, str]) -> None:
-    """Refuse what waits for a decision already, and ids that the model has never had beside others; and say which."""
+    """Refuse what waits for a decision already, and what the model has never had; where all is so, until it is sure."""
     requests, snapshot = service.requests, service.current.found
     waiting = requests.listed([WAITING], owner=owner, limit=10 * SHOWN) if asked.kind == ERASE else []
     bodies = requests.bodies(waiting)
     for each in waiting:
-        if named(bodies.get(each.serial, {})) & named(asked.body):
+        if named(asked.body) <= named(bodies.get(each.serial, {})):
             said["other"] = each.id
             raise Wrong("asked-already")
-    if snapshot is not None and "subjects" not in asked.body:
-        ids, text = {*map(str, asked.body.get("ids") or [asked.body["id"]])}, snapshot.model.kind_.text_ids
-        strange = [] if text else sorted(each for each in ids if not each.lstrip("-").isdecimal())
-        unknown = strange or plan_of(snapshot.model, asked.kind, asked.body, REFUSE).request.unknown
-        if unknown and (asked.kind == RECTIFY or len(unknown) < len(ids)):  # or that is the answer
-            said["unknown"] = ", ".join(map(str, unknown[:SHOWN]))
-            raise Wrong("unknown-id", "ids" if asked.kind == ERASE else "id")
+    if snapshot is None or asked.kind == ADD:
+        return
+    wanted = {*map(str, asked.body.get("subjects") or asked.body.get("ids") or [asked.body["id"]])}
+    whole = "subjects" not in asked.body and not snapshot.model.kind_.text_ids
+    strange = {each for each in wanted if whole and not WHOLE.fullmatch(each)}
+    try:
+        unknown = strange or {*map(str, plan_of(snapshot.model, asked.kind, asked.body, REFUSE).request.unknown)}
+    except UnknownSubject:
+        unknown = wanted
+    said["unknown"] = ", ".join(sorted(unknown)[:SHOWN])
+    if strange or (unknown and (asked.kind == RECTIFY or unknown != wanted)):
+        raise Wrong("no-number" if strange else "unknown-id", "ids" if asked.kind == ERASE else "id")
+    if unknown and "sure" not in said:  # that nothing is here is signed
+        raise Wrong("nothing-here")
 
 
 def named(body: Mapping[str, Any]) -> set[tuple[str, str]]:
@@ -402,9 +408,11 @@ def ask(call: Call, actor: Asker, said: Form) -> Response:
     """Take a request, and show it."""
 
     def read() -> Asked:
+        current = call.app.state.service.current.found
         given = {name: text.strip() for name, text in said.items() if text.strip()}
         asked: dict[str, Any] = {name: given[name] for name in ("subject", "regulation", "due") if name in given}
-        if ids := [each.strip() for each in re.split(r"[,\n]", given.get("ids", "")) if each.strip()]:
+        apart = "[,\n]" if current is None or current.model.kind_.text_ids else r"[,;\s]"
+        if ids := [each.strip() for each in re.split(apart, given.get("ids", "")) if each.strip()]:
             asked["ids"] = ids
         if "identity" in given:
             asked["identity"] = {"type": given.get("type", ""), "value": given["identity"]}
@@ -417,7 +425,7 @@ def ask(call: Call, actor: Asker, said: Form) -> Response:
 @router.get("/correct")
 def changing(call: Call, actor: Operator) -> Response:
     """Show the form that adds a record, or corrects one."""
-    return show_form(call, "change", model=call.app.state.service.current.snapshot.model)
+    return show_form(call, "change")
 
 
 @router.post("/add")
@@ -425,9 +433,7 @@ def changing(call: Call, actor: Operator) -> Response:
 def change(call: Call, actor: Operator, said: Form) -> Response:
     """Take an addition or a correction of one record, if nothing is wrong with it, and show the request."""
     service, kind = call.app.state.service, ADD if call.url.path == "/add" else RECTIFY
-    model = service.current.snapshot.model
-
-    return sent(call, "change", said, partial(change_in, service, model, said, kind), model=model)
+    return sent(call, "change", said, partial(change_in, service, service.current.snapshot.model, said, kind))
 
 
 def change_in(service: Any, model: MaxRR, said: dict[str, str], kind: str) -> Asked:
@@ -466,13 +472,7 @@ def identifier(text: str, is_text: bool) -> int | str:
 @router.get("/model")
 def model(call: Call, actor: Watcher) -> Response:
     """Show what the model is, how well its heads are solved, and what it was before."""
-    snapshot: Snapshot = call.app.state.service.current.snapshot
-    status = snapshot.status
-    last = snapshot.receipts(range(max(1, status.requests - SHOWN + 1), status.requests + 1))
-    return show(
-        call, "model", snapshot=snapshot, model=status, heads=snapshot.model.heads_.certificate_, shares=shares,
-        versions=[list(some) for _, some in groupby(last, attrgetter("model_after"))],  # the first made it
-    )  # fmt: skip
+    return show(call, "model", snapshot=call.app.state.service.current.snapshot, shares=shares)
 
 
 @router.get("/verify")
@@ -485,7 +485,7 @@ def to_verify(call: Call, said: dict[str, str] | None = None, code: str = "", **
     """Show the form of a check, and what came of it."""
     folder = call.app.state.service.settings.workspace / LOG
     checkpoint = read_checkpoint(folder).decode(errors="replace") if folder.exists() else ""
-    return show_form(call, "verify", said, code, checkpoint=checkpoint, checks=checks)
+    return show(call, "verify", 422 if code else 200, said=said or {}, code=code, checkpoint=checkpoint, checks=checks)
 
 
 @router.post("/verify")

@@ -1,7 +1,6 @@
 """What plugs into a service: the routes of the protocols that its operator chose, and what tells others of requests."""
 
 import base64
-import binascii
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,7 +49,7 @@ def secret_in(path: Path) -> bytes:
     text = path.read_text().strip()
     try:
         secret = base64.b64decode(text.removeprefix(SECRET), validate=True)
-    except binascii.Error:
+    except ValueError:
         secret = b""
     if not text.startswith(SECRET) or not 24 <= len(secret) <= 64:
         raise ValueError(f"{path}: a secret is {SECRET} and 24 to 64 random bytes in Base64")

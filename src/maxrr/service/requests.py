@@ -18,7 +18,7 @@ from maxrr.errors import DataError, KeyReused, NamesDestroyed, UnknownRequest, W
 from maxrr.service import states, tables
 from maxrr.service.database import Database
 from maxrr.service.sealing import RequestKeys, fingerprint, seal, unseal
-from maxrr.service.states import DONE, ENDED, ERASE, EXECUTING, FAILED, OPEN, PLANNED, RECEIVED, UNANSWERED, leads_to
+from maxrr.service.states import DONE, ENDED, ERASE, EXECUTING, FAILED, LEFT, PLANNED, RECEIVED, UNANSWERED, leads_to
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Request(Standing):
     @property
     def is_late(self) -> bool:
         """Whether it was due before today and has no answer yet."""
-        return self.state in OPEN and self.days_left < 0
+        return self.state in LEFT and self.days_left < 0
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ class Requests:
         if owner is not None:
             query = query.where(table.c.owner == owner)
         if late:
-            query = query.where(table.c.state.in_(OPEN), table.c.due < today().isoformat())
+            query = query.where(table.c.state.in_(LEFT), table.c.due < today().isoformat())
         if delivered is not None:
             query = query.where(table.c.state == DONE, table.c.delivered.is_not(None) == delivered)
         if due_first:
@@ -361,13 +361,13 @@ class Requests:
             return [Event(*row) for row in connection.execute(query)]
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
-        """Return how many requests there are by state, how many open ones are late, and due within a week, and
+        """Return how many requests there are by state, how many without an answer are late, and due within a week, and
         how many answers were not fetched or delivered yet.
         """
         table, day = tables.requests.c, today()
         week = (day + timedelta(days=7)).isoformat()
         whose = true() if owner is None else table.owner == owner
-        is_open, is_done = table.state.in_(OPEN), table.state == DONE
+        is_open, is_done = table.state.in_(LEFT), table.state == DONE
         counted = {
             "late": (is_open, table.due < day.isoformat()),
             "due_soon": (is_open, table.due.between(day.isoformat(), week)),

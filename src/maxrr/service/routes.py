@@ -317,7 +317,7 @@ def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "htm
     snapshot = service.current.snapshot
     if snapshot.status.requests < request.number:
         raise WrongState(f"the receipt of request {id} is being read: try again")
-    (mine,) = snapshot.receipts([request.number])
+    mine = snapshot.workspace.receipt(request.number).receipt
     about = next((each for each in (mine, *snapshot.earlier(mine)) if each.tombstones), mine)
     ids = list(compress(ids, snapshot.model.on_receipt(about, ids).forgotten)) or ids
     dossier = Dossier.from_object(snapshot.workspace.dossier(about.number, subject=subject, ids=ids or None))

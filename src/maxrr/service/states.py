@@ -21,6 +21,7 @@ DECIDED = {PLANNED: (WAITING, FAILED), REFUSED: (WAITING, FAILED), CANCELLED: (R
 
 STATES = tuple(FOLLOWS)
 OPEN = RECEIVED, PLANNED, WAITING, EXECUTING
+LEFT = *OPEN, FAILED  # without an answer: what was stopped by a problem may be tried again
 ENDED = DONE, REFUSED, FAILED, CANCELLED
 UNANSWERED = REFUSED, CANCELLED  # for good: there is no answer that names anybody
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from maxrr.errors import MaxRRError, NotAKey, UntrustedKey
+from maxrr.errors import EvidenceError, MaxRRError, NotAKey, UntrustedKey
 from maxrr.evidence import Checkpoint, Log, PublicKey, compare_logs
 from maxrr.evidence.log import LOG, LogRelation
 from maxrr.plain_text import count
@@ -60,9 +60,11 @@ def verify(service: Any, keys: Sequence[PublicKey], kept: str) -> dict[str, str]
         return f"{back:,} are there again" if back else ""
 
     def history() -> str:
-        relation = compare_logs(
-            Checkpoint.read(f"{kept.strip()}\n".encode(), None, keys), Log.open(folder / LOG, None, keys)
-        )
+        try:
+            before = Checkpoint.read(f"{kept.strip()}\n".encode(), None, keys)
+        except EvidenceError:
+            return "unreadable"
+        relation = compare_logs(before, Log.open(folder / LOG, None, keys))
         return str(relation) if relation in (LogRelation.older, LogRelation.forked) else ""
 
     found = dict[str, str]()
