@@ -37,7 +37,7 @@ class Stop(Exception):
         self.code = code or BY_STATUS[status]
 
 
-SERVICE = {"fastapi", "psycopg", "sqlalchemy", "starlette", "uvicorn"}  # the extra `maxrr[service]`
+SERVICE = {"fastapi", "httptools", "psycopg", "sqlalchemy", "starlette", "uvicorn"}  # the extra `maxrr[service]`
 LEFT_OUT = {"numpy", "safetensors", "scipy", "sklearn", "threadpoolctl", "torch"}
 """What is not there where maxrr was installed to check evidence alone (docs/specifications/evidence.md)."""
 

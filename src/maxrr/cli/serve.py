@@ -133,6 +133,7 @@ def listen(settings: Settings, host: str, port: int, cert: Path | None, key: Pat
     import uvicorn
 
     from maxrr.service import app
+    from maxrr.service.connection import Connection
 
     gc.collect()
     gc.freeze()  # what was imported is no garbage: looking through it stopped predictions for a quarter of a second
@@ -142,7 +143,7 @@ def listen(settings: Settings, host: str, port: int, cert: Path | None, key: Pat
     uvicorn.run(
         app(settings), host=host, port=port, access_log=False, log_config=None, server_header=False,
         ssl_certfile=cert, ssl_keyfile=key, ssl_ciphers=CIPHERS, limit_concurrency=500, timeout_keep_alive=10,
-        http="h11", h11_max_incomplete_event_size=1 << 16,  # uvicorn's other parser takes headers without end
+        http=Connection, ws="none",
     )  # fmt: skip
 
 

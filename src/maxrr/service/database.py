@@ -35,8 +35,7 @@ class Database:
         try:
             where = make_url(url)
         except ArgumentError:
-            names = "sqlite:////srv/requests.sqlite or postgresql://host/name"
-            raise ValueError(f"the database is named as in {names}") from None
+            raise ValueError("say sqlite:////srv/requests.sqlite or postgresql://host/name") from None
         if where.drivername == "postgresql":
             where = where.set(drivername="postgresql+psycopg")
         self.is_file = where.get_backend_name() == "sqlite"
@@ -50,10 +49,7 @@ class Database:
             event.listen(self.engine, "begin", begin)
         with self.write() as connection:
             if upgrade(connection) == len(STEPS) and not may_be_new:
-                raise DatabaseGone(
-                    "the keys of requests are here, and the database has no tables: name the right one or restore it. "
-                    "To begin anew, move request-keys.bin away: what was asked for is lost then"
-                )
+                raise DatabaseGone("the keys of requests are here, and the database has no tables: restore it")
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -81,11 +77,10 @@ class Database:
             raise DataError("a text has the character NUL or is too long, or a number is too large: say less") from None
         except (DBAPIError, TimeoutError) as error:
             cause = getattr(error, "orig", None) or error
-            if type(cause).__name__ == "DiskFull" or getattr(cause, "sqlite_errorcode", 0) & 0xFF in FULL:
+            kind = type(cause).__name__
+            if kind == "DiskFull" or getattr(cause, "sqlite_errorcode", 0) & 0xFF in FULL:
                 raise OSError(errno.ENOSPC, "the database cannot write") from None
-            raise DatabaseAway(
-                f"the database does not answer ({type(cause).__name__}): try again. Nothing was changed"
-            ) from None
+            raise DatabaseAway(f"the database does not answer ({kind}): try again. Nothing was changed") from None
 
     def close(self) -> None:
         """Close all connections."""

@@ -4,7 +4,6 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine
-from threading import Lock
 from typing import Any
 
 from fastapi import Request, Response
@@ -20,9 +19,9 @@ from maxrr.service.tokens import Actor, Tokens
 
 log = logging.getLogger("maxrr.access")
 
-SAVED = 2.0  # seconds of its rate that a caller may save up
-WRONG = 5.0  # calls a second without a valid token that an address may make
-MOST = 10_000  # callers that are remembered
+WINDOW = 2.0  # seconds whose calls are counted together
+UNKNOWN = 1 << 14  # bytes that who has shown no token may send
+LARGER = "the body has more than {:,} bytes"
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # that are counted by their names
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 10.0)  # seconds, for histograms
 SAFE = {
@@ -33,12 +32,11 @@ SAFE = {
 
 
 class Limits:
-    """How many calls each caller has left: so many a second, saved up for two seconds at most."""
+    """How many calls each caller makes: so many a second, counted over two seconds. All are counted on one thread."""
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
-        self._left = dict[str, tuple[float, float]]()
-        self._lock = Lock()
+        self._calls, self._until = Counter[str](), 0.0
 
     def take(self, who: str) -> None:
         """Count a call.
@@ -46,16 +44,12 @@ class Limits:
         Raises
         ------
         maxrr.errors.TooMany
-            None is left.
+            They are too many.
         """
-        now = time.monotonic()
-        with self._lock:
-            left, then = self._left.get(who, (self.rate * SAVED, now))
-            left = min(self.rate * SAVED, left + (now - then) * self.rate)
-            if len(self._left) > MOST:
-                self._left.clear()
-            self._left[who] = max(0.0, left - 1.0), now
-        if left < 1.0:
+        if time.monotonic() > self._until:
+            self._calls, self._until = Counter(), time.monotonic() + WINDOW
+        self._calls[who] += 1
+        if self._calls[who] > self.rate * WINDOW:
             raise TooMany("too many calls: wait a second")
 
 
@@ -71,9 +65,7 @@ class Guard:
     """
 
     def __init__(self, tokens: Tokens, rate: float) -> None:
-        self.tokens = tokens
-        self.limits = Limits(rate)
-        self.wrong = Limits(WRONG)
+        self.tokens, self.limits = tokens, Limits(rate)
 
     async def actor(self, request: Request) -> Actor:
         """Return who calls, by the token in the header."""
@@ -82,11 +74,7 @@ class Guard:
             raise NoToken("this needs a token: Authorization: Bearer …")
         found = self.tokens.remembered(token)
         if found is None:
-            try:
-                found = await run_in_threadpool(self.tokens.find, token)
-            except NoToken:
-                self.wrong.take(request.client.host if request.client else "")
-                raise
+            found = await run_in_threadpool(self.tokens.find, token)
         self.limits.take(f"{found.role} {found.name}")
         return found
 
@@ -128,7 +116,6 @@ class Watch:
     def __init__(self, app: ASGIApp, body: int) -> None:
         self.app = app
         self.body = body
-        self.larger = f"the body has more than {body:,} bytes"
         self.calls = Counter[tuple[str, str, int]]()
         self.times = Counter[tuple[str, float]]()
         self.seconds = defaultdict[str, float](float)
@@ -138,16 +125,20 @@ class Watch:
             await self.app(scope, receive, send)
             return
         scope["app_watch"] = self
-        begun, status, taken = time.perf_counter(), 0, 0
+        begun, status, taken, sent = time.perf_counter(), 0, 0, dict(scope["headers"])
+        length = sent.get(b"content-length", b"0")
+        is_large = not length.isdigit() or int(length) > self.body
+        is_rest = is_large or b"transfer-encoding" in sent
 
         async def bounded() -> Message:
-            nonlocal taken
+            nonlocal taken, is_rest
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise HTTPException(400, "the call has broken off")
             taken += len(message.get("body", b""))
-            if taken > self.body:
-                raise HTTPException(413, self.larger)  # the framework hides errors of other kinds here
+            if taken > (most := self.body if "actor" in scope else min(UNKNOWN, self.body)):
+                raise HTTPException(413, LARGER.format(most))  # the framework hides errors of other kinds here
+            is_rest = is_rest and message.get("more_body", False)
             return message
 
         async def safe(message: Message) -> None:
@@ -157,14 +148,13 @@ class Watch:
                 headers = MutableHeaders(scope=message)
                 for name, said in SAFE.items():
                     headers.setdefault(name, said)
+                if is_rest:  # which nobody reads
+                    headers["connection"] = "close"
             await send(message)
 
         try:
-            said = dict(scope["headers"]).get(b"content-length", b"0")
-            if not said.isdigit() or int(said) > self.body:
-                await problem(413, TooLarge.code, self.larger, {"Connection": "close"})(scope, receive, safe)
-            else:
-                await self.app(scope, bounded, safe)
+            app = problem(413, TooLarge.code, LARGER.format(self.body)) if is_large else self.app
+            await app(scope, bounded, safe)
         except Exception as error:
             note(error)
             if status == 0:
@@ -172,11 +162,7 @@ class Watch:
         finally:
             route = getattr(scope.get("route"), "path", "none")
             seconds = time.perf_counter() - begun
-            self.count(scope["method"], route, status, seconds)
+            self.calls[scope["method"] if scope["method"] in METHODS else "OTHER", route, status] += 1
+            self.seconds[route] += seconds
+            self.times[route, next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1
             log.info("%s %s %d %.1f ms %s", scope["method"], route, status, 1e3 * seconds, scope.get("actor", "-"))
-
-    def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a call."""
-        self.calls[method if method in METHODS else "OTHER", route, status] += 1
-        self.seconds[route] += seconds
-        self.times[route, next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1

@@ -71,17 +71,9 @@ class Jobs:
 
     def ask(self, request: int, kind: str, actor: str) -> None:
         """Queue a job about the request with this serial number, if the same is not queued or running already."""
-        row = {
-            "request": request,
-            "kind": kind,
-            "state": QUEUED,
-            "progress": "",
-            "result": "",
-            "actor": actor,
-            "tries": 0,
-        }
+        row = {"request": request, "kind": kind, "state": QUEUED, "actor": actor, "time": now()}
         with suppress(IntegrityError), self.database.write() as connection:
-            connection.execute(insert(tables.jobs).values(**row, time=now()))
+            connection.execute(insert(tables.jobs).values(**row, progress="", result="", tries=0))
 
     def of(self, request: Request) -> list[Job]:
         """Return the jobs about a request, from the first."""

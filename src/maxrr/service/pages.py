@@ -196,7 +196,6 @@ async def sign_in(call: Call, said: Form) -> Response:
     try:
         actor = await run_in_threadpool(call.app.state.guard.tokens.find, token)
     except NoToken as error:
-        call.app.state.guard.wrong.take(call.client.host if call.client else "")
         return at_door(call, back, 401, error.code)
     if actor.role not in READ:
         return at_door(call, back, 403, NotAllowed.code)

@@ -22,9 +22,7 @@ LONGEST = 500
 def checked_host(text: str) -> str:
     """Check the name of a host that may be called: with TLS, or on this machine."""
     if not HOST.fullmatch(text):
-        raise ValueError(
-            "a host is named as https://host or https://host:port, or on this machine http://127.0.0.1:port"
-        )
+        raise ValueError("a host is https://host or https://host:port, or on this machine http://127.0.0.1:port")
     return text
 
 

@@ -508,11 +508,9 @@ class Requests:
         table = tables.requests.c
         fetched = and_(table.state == DONE, table.fetched < before)
         ended = and_(or_(table.state == FAILED, table.kind != ERASE), table.ended < before)
-        late = select(table.serial).where(
-            table.sealed.is_not(None), or_(table.state.in_(UNANSWERED), fetched, ended)
-        )  # fmt: skip
+        is_over = or_(table.state.in_(UNANSWERED), fetched, ended)
         with self.database.read() as connection:
-            serials = list(connection.scalars(late))
+            serials = list(connection.scalars(select(table.serial).where(table.sealed.is_not(None), is_over)))
         self._delivered(serials, "service:names")
         return len(serials)
 
@@ -540,12 +538,8 @@ def moved(
     `before` are the states that they may be in, if not all that lead to the next one.
     """
     table = tables.requests
-    changed = (
-        update(table)
-        .where(table.c.serial.in_(serials), table.c.state.in_(before or leads_to(state)))
-        .returning(table.c.serial)
-    )
-    done = sorted(connection.scalars(changed, {"state": state, **values}))
+    those = table.c.serial.in_(serials), table.c.state.in_(before or leads_to(state))
+    done = sorted(connection.scalars(update(table).where(*those).returning(table.c.serial), {"state": state, **values}))
     if done:
         tell(connection, [(serial, state, actor, reason) for serial in done])
     return done

@@ -34,7 +34,7 @@ class Settings:
     keep : int
         How many days the names in a request are kept after its answer was fetched, if nobody said that it arrived.
     rate : float
-        How many calls a second a token may make. It may save up those of two seconds.
+        How many calls a second a token may make, counted over two seconds.
     body : int
         How many bytes the body of a call may have.
     resolver : function, optional

@@ -139,9 +139,7 @@ def upgrade(connection: sa.Connection, steps: Sequence[Step] = STEPS) -> int:
     steps_done.create(connection, checkfirst=True)
     done: int = connection.scalar(sa.select(sa.func.max(steps_done.c.number))) or 0
     if done > len(steps):
-        raise DatabaseVersion(
-            f"the database has version {done}, and this release knows {len(steps)}: start the release that wrote it"
-        )
+        raise DatabaseVersion(f"the database has version {done}, this release knows {len(steps)}: start a later one")
     if done == 0:
         metadata.create_all(connection)
         for statement in TRIGGERS[connection.dialect.name]:

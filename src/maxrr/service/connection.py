@@ -1,0 +1,61 @@
+"""A connection: HTTP as uvicorn reads it, with bounds on what is no body, and on how long a call may take to come."""
+
+from asyncio import TimerHandle, Transport
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MOST = 1 << 16  # bytes that may come before a head ends, or more of a body comes
+FIELDS = 200  # headers of a call
+PART = 4096  # bytes that are read before these are looked at again
+SECONDS = 30.0  # for a call to come, from its first byte to the last of its body
+
+
+class Connection(HttpToolsProtocol):
+    """Ends what never comes to the end of a head, a chunk or a body: the caller may be nobody who has a token."""
+
+    since = 0
+    deadline: TimerHandle
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Wait for a call, but not for ever."""
+        super().connection_made(transport)
+        self.deadline = self.loop.call_later(SECONDS, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part at a time, so that little is read of what is refused."""
+        for at in range(0, len(data), PART):
+            if self.transport.is_closing():
+                return
+            if self.deadline.cancelled():  # also for an empty line, by which a connection would not be idle any more
+                self.deadline = self.loop.call_later(SECONDS, self.transport.abort)
+            self.since += len(data[at : at + PART])
+            if self.since > MOST:
+                self.send_400_response("There is no end to this.")
+                return
+            super().data_received(data[at : at + PART])
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; an error is answered as a head that cannot be read."""
+        if len(self.headers) == FIELDS:
+            raise ValueError("too many headers")
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer."""
+        self.since = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Pass on what came of a body."""
+        self.since = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Let the answer take as long as it takes."""
+        self.deadline.cancel()
+        super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self.deadline.cancel()
+        super().connection_lost(exc)
