@@ -242,7 +242,7 @@ def test_extractors_that_saw_more_are_told_about(first, others):
     assert audit(*now, shadows=FEW).caveats == []
     now.model.unlearn(core()[[0]], core_policy="keep-extractor")
     said, _ = audit(*now, shadows=FEW).caveats
-    assert f"also saw {others} core record forgotten by other requests" in said
+    assert f"also saw {others} core record of other requests" in said
 
 
 def test_two_audits_of_one_receipt_do_not_take_each_others_work_away(tmp_path, plain):
