@@ -105,20 +105,13 @@ def from_bundle(bundle: Path, receipt: str, source: list[str]) -> tuple[HandedRe
         )
         if network is not None and (named is None or named.maker != network):
             named = named_network(network, shapes(first.inputs.dtype, first.shape), len(first.class_names))
-        found = Bundle.load(
-            bundle,
-            network=None if network is None else named,
-            train=None if train is None else training_function(train),
-        )
+        own = None if train is None else training_function(train)
+        found = Bundle.load(bundle, network=None if network is None else named, train=own)
         kind = RecordKind(
             first.shape, first.inputs.dtype, first.columns, found.classes, text_ids=isinstance(found.ids[0], str)
         )
-        records, _ = learned_and_test(
-            kind,
-            [first, *(more for more, _ in added)],
-            test,
-            lambda ids: np.isin(ids, found.ids) | found.forgotten(ids),
-        )
+        learned = [first, *(more for more, _ in added)]
+        records, _ = learned_and_test(kind, learned, test, lambda ids: np.isin(ids, found.ids) | found.forgotten(ids))
         try:
             return handed, shown_replay(handed.receipt, found, records)
         except UnknownRecords as error:

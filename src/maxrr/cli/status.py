@@ -138,12 +138,14 @@ def tell_requests(status: Status, receipts: list[Receipt]) -> None:
     """Print the requests and their answers."""
     if not status.requests:
         return
-    rows = [
-        (str(receipt.number), receipt.time[:16].replace("T", " "), concerned(receipt), receipt.guarantee)
-        for receipt in receipts
-    ]
+    rows = [(str(each.number), minute(each.time), concerned(each), each.guarantee) for each in receipts]
     caption = f"One in words: maxrr receipt show {show.near(status.folder)} {status.requests}"
     show.table(("request", "time (UTC)", "records", "guarantee"), rows, numbers=("request", "records"), caption=caption)
+
+
+def minute(time: str) -> str:
+    """Write a moment without its seconds."""
+    return time[:16].replace("T", " ")
 
 
 def concerned(receipt: Receipt) -> str:
@@ -156,10 +158,7 @@ def tell_exports(status: Status) -> None:
     old = [export for export in status.exports if export.out_of_date and not export.replaced]
     if not old:
         return
-    rows = [
-        (show.near(export.path), export.kind, export.time[:16].replace("T", " "), "yes" if export.revoked else "no")
-        for export in old
-    ]
+    rows = [(show.near(each.path), each.kind, minute(each.time), "yes" if each.revoked else "no") for each in old]
     caption = (
         f"These copies are of another state: records were forgotten, added or replaced since, or the model was fitted "
         f"again, though its numbers may be the same. Export again (`maxrr export {show.near(status.folder)} …`), "

@@ -114,9 +114,7 @@ def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Tic
     subject, id_ = line.get("subject", ""), line.get("id", "")
     try:
         if not result.ticket or bool(subject) == bool(id_):
-            raise ValueError(
-                "correct the line: a ticket, a subject or an id (one of the two), and no more cells than columns"
-            )
+            raise ValueError("correct it: a line has a ticket, a subject or an id (one of the two), and no other cells")
         check_identifiers([subject or id_], "what is asked for")
         days = {name: as_day(name, line[name]) for name in ("received", "due") if line.get(name)}
         if "due" in days:

@@ -179,8 +179,7 @@ class Connection:
                 self.users, self.ours, self.address = 0, True, engine.address
             elif engine.address not in (None, self.address if self.ours else None):
                 raise ValueError(
-                    f"Ray is connected already, and not with address={engine.address!r}: leave that out, or call "
-                    "ray.shutdown() first"
+                    f"Ray is connected, and not with address={engine.address!r}: leave it out, or shut it down"
                 )
             self.users += 1
         try:
@@ -235,9 +234,7 @@ def connected(address: str | None) -> Any:
     try:
         ray.init(named, log_to_driver=False, logging_level="warning")
     except Exception as error:  # none runs here, other versions, another token: Ray has no name for all of it
-        raise EngineError(
-            f"the Ray cluster at {named} cannot be used: {error}. `ray start --head` starts one"
-        ) from error
+        raise EngineError(f"the Ray cluster {named} cannot be used: {error}. `ray start --head` makes one") from error
     return ray
 
 

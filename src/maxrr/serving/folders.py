@@ -159,9 +159,7 @@ def check_free(folder: str | Path) -> None:
     for path in sorted(place.iterdir()):
         ours = path.name in (NAME, LOCK) or OURS.fullmatch(path.name)
         if not ours or path.is_symlink() or not path.is_file():
-            raise ValueError(
-                f"{place} holds other things, such as {path.name}: name a new or empty folder, or an export"
-            )
+            raise ValueError(f"{place} holds other things, such as {path.name}: name a new folder, or an export")
     if (place / NAME).exists():
         facts_in(place / NAME)
 

@@ -93,10 +93,8 @@ class FolderKeeper:
             self.check_parameters()
         yield
         if self.unfinished:  # last: a caller may have made an error of warnings
-            warnings.warn(
-                f"the request was carried out, but {self.unfinished}: the next opening finishes it",
-                stacklevel=6,
-            )
+            words = f"the request was carried out, but {self.unfinished}: the next opening finishes it"
+            warnings.warn(words, stacklevel=6)
 
     def raw_records(self) -> Dataset | None:
         return None if self.records is None else read(self.records)

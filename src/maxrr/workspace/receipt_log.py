@@ -52,11 +52,8 @@ def check(folder: Path, stored: StoredState, before: bytes | None, now: bytes | 
 
 def is_of_lost(stored: StoredState, checkpoint: bytes) -> bool:
     """Whether a checkpoint belongs to the log of a copy that was declared gone."""
-    return (
-        bool(stored.last.last_loss)
-        and not stored.last.logged
-        and not checkpoint.startswith(f"{stored.origin}\n".encode())
-    )
+    ours = checkpoint.startswith(f"{stored.origin}\n".encode())
+    return bool(stored.last.last_loss) and not stored.last.logged and not ours
 
 
 def bring_up_to(
