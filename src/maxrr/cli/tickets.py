@@ -100,9 +100,7 @@ def lines_in(file: Path) -> list[tuple[int, dict[str, str]]]:
     columns = [name.lower() for name in filled[0][1]] if filled else []
     if "ticket" not in columns or not {"subject", "id"} & set(columns) or len(set(columns)) < len(columns):
         raise MissingColumn(f"{file}: needs columns ticket, and subject or id, none twice; it has {', '.join(columns)}")
-    return [
-        (number, {} if len(row) > len(columns) else dict(zip(columns, row, strict=False))) for number, row in filled[1:]
-    ]
+    return [(at, {} if len(row) > len(columns) else dict(zip(columns, row, strict=False))) for at, row in filled[1:]]
 
 
 def ask(batch: Batch, number: int, line: Mapping[str, str]) -> tuple[Result, Ticket | None]:

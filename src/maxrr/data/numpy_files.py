@@ -19,9 +19,8 @@ from maxrr.errors import DataError
 
 CHANNELS = (1, 3, 4)
 WHOLE = {"X", "y", "ids", "subjects", "weights", "class_names"}
-SIDES = {f"{kind}_{side}" for kind in ("x", "y", "ids", "subjects", "weights") for side in ("train", "test")} | {
-    "class_names"
-}
+OF_SIDES = ("x", "y", "ids", "subjects", "weights")
+SIDES = {"class_names", *(f"{kind}_{side}" for kind in OF_SIDES for side in ("train", "test"))}
 
 
 def read_archive(path: Path, reading: Reading, whole: bool = False) -> tuple[Dataset, Dataset]:

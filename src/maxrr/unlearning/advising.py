@@ -86,9 +86,8 @@ class Advice:
         """The recommendation, in a sentence."""
         if not self.best.share:
             return "no core: the network as it is (Frozen, --core frozen) is as accurate, and every request is exact"
-        return (
-            f"a core of {self.best.share:g} of the records (HashCore({self.best.share:g}), --core {self.best.share:g})"
-        )
+        share = f"{self.best.share:g}"
+        return f"a core of {share} of the records (HashCore({share}), --core {share})"
 
 
 def advise(
