@@ -16,7 +16,10 @@ OURS = "MaxRR"
 
 
 def draw(techniques: Sequence[Json], streams: Sequence[Json], forget_set: str) -> Figure:
-    """Left: near the dashed line is as retraining. Right: up is more accurate. To the left is cheaper in all."""
+    """Draw techniques beside retraining, the dashed line, in two panels, and methods that promise something in a third.
+
+    In the third, up is more accurate. In all panels, left is cheaper.
+    """
     figure = sheet(4.4)
     alone, below, promised = figure.subplots(1, 3)
     names = [name for name in dict.fromkeys(piece["method"] for piece in techniques) if name not in (FLOOR, WITHOUT)]

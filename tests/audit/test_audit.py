@@ -62,6 +62,7 @@ def test_too_few_models_to_show_anything_are_refused_before_they_are_made(monkey
     with pytest.raises(KeyboardInterrupt):
         audit(*asked(CORE_IDS), shadows=LEAST, progress=stop)
     assert with_and_without(LEAST)[1] >= FEWEST
+    assert [with_and_without(number) for number in (32, 64, 65)] == [(13, 19), (25, 39), (26, 39)]
 
 
 def test_a_constant_model_gives_chance():

@@ -201,7 +201,10 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
 
 
 def bias(samples: Samples, y: Floats, margins: Floats, b: float) -> float:
-    """The optimal b nearest to zero for weights with these margins at b, to rounding: see `multipliers.ends`."""
+    """Return the optimal intercept nearest to zero, to rounding, for weights that give these margins with intercept b.
+
+    `multipliers.ends` says how it is found.
+    """
     turning, rises = (b + y * (1.0 - margins))[samples.alive], samples.bounds[samples.alive]
     order = np.argsort(turning)
     first, last = ends(order, rises, float(np.sum(rises[y[samples.alive] > 0.0])) + tilt_beyond(samples, y))

@@ -182,7 +182,7 @@ MOST_LEGS = 8  # from 0 to 1: once more, if samples that were not watched have c
 
 @dataclass(frozen=True)
 class Followed:
-    """The end of a path, for the samples that the path was about."""
+    """The end of a path: weights, intercept, and the parts of the samples that the path followed."""
 
     w: Floats
     b: float
@@ -225,10 +225,10 @@ class Path:
         self.lift[np.abs(self.lift) <= ROUNDING] = 0.0
 
     def asked_here(self) -> Floats:
-        """Return margins that make the present point a solution: samples on the margin have them, the others keep off
-        them.
+        """Return for each sample the margin to ask for, so that the present point is optimal.
 
-        Samples out of place are so by various parts, so that they do not all come to the margin at once.
+        A sample on the margin is asked for the margin that it has, any other for one that it misses or exceeds. Samples
+        on the wrong side are moved by different parts, so that they do not all reach the margin at once.
         """
         clear = np.maximum(self.side * (1.0 - self.margins), 0.0) * (1.0 + CLEAR * self.parts)
         return np.where(self.side == MARGIN, self.margins, 1.0 - self.side * clear)
@@ -278,7 +278,7 @@ class Path:
         self.alpha[self.on_margin.places[filled]] = self.race.distance[: self.slots][filled]
 
     def look(self, tolerance: float = DRIFTED) -> bool:
-        """Compute the margins of all samples anew, without accumulated rounding, and start a race from here."""
+        """Recompute the margins of all samples, free of accumulated rounding, and start the race to the next event."""
         filled = self.on_margin.filled
         members = self.on_margin.places[filled]
         for attempt in range(3):
