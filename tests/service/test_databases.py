@@ -14,7 +14,7 @@ from maxrr.service import app, callbacks, tables
 from maxrr.service.api import Service
 from maxrr.service.database import Database
 from maxrr.service.protocols import Protocols
-from maxrr.service.requests import NOT_PLANNED, Asked, New, today
+from maxrr.service.requests import Asked, New, Planned, today
 from maxrr.service.worker import Worker
 from tests.service.conftest import House
 from tests.service.postgres import Postgres, wait_until
@@ -187,7 +187,9 @@ def test_deliveries_come_with_their_events_and_are_sent_by_one_of_many(settings,
     requests = apps[0].state.service.requests
 
     def breaks(connection):
-        requests._insert(connection, [New(Asked({"ids": [1]}, "gdpr", today()), "me", NOT_PLANNED, None)])
+        requests._insert(
+            connection, [New(Asked({"ids": [1]}, "gdpr", today()), "me", Planned("received", None, None, ""), None)]
+        )
         raise RuntimeError
 
     with pytest.raises(RuntimeError), requests.database.write() as connection:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, update
 
 from maxrr.errors import DatabaseAway, OlderCopy
-from maxrr.service import requests
+from maxrr.service import requests, tables
 from maxrr.service.api import Service
 from maxrr.service.worker import Worker
 from maxrr.svm import ConvergenceError
@@ -132,10 +132,11 @@ def test_a_clock_that_goes_backwards_changes_no_order(house, monkeypatch):
 
 
 def test_a_late_request_is_said_to_be_late(house):
-    id_ = house.submit(ids=house.ids("core")[:1], due="2020-01-01")["id"]
-    soon = house.submit(ids=house.ids("core")[1:2], due=(datetime.now(UTC).date() + timedelta(days=3)).isoformat())[
-        "id"
-    ]
+    id_ = house.submit(ids=house.ids("core")[:1])["id"]
+    with house.service.requests.database.write() as connection:
+        connection.execute(update(tables.requests).values(due="2020-01-01"))
+    day = (datetime.now(UTC).date() + timedelta(days=3)).isoformat()
+    soon = house.submit(ids=house.ids("core")[1:2], due=day)["id"]
     assert house.follow(id_)["late"]
     assert [each["id"] for each in house.call("GET", "/v1/requests?late=true").json()["requests"]] == [id_]
     assert [each["id"] for each in house.call("GET", "/v1/requests?order=due").json()["requests"]] == [id_, soon]

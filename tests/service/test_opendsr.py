@@ -137,14 +137,21 @@ def test_a_refused_request_is_told_as_cancelled_with_the_code_of_the_refusal(hou
 
 
 def test_the_same_request_again_is_the_same_and_another_body_is_refused(house, receiver):
-    assert send(house).status_code == 201
-    assert send(house).status_code == 201
+    then = datetime.now(UTC).isoformat()
+    assert {send(house, submitted_time=then).status_code for _ in range(2)} == {201}
     others = [{"subject_identities": [{**PERSON, "identity_value": "other"}]}, {"regulation": "ccpa"},
-              {"status_callback_urls": [f"{receiver.host}/mine"]}]  # fmt: skip
+              {"status_callback_urls": [f"{receiver.host}/mine"]}, {"submitted_time": "2026-10-02T15:00:01Z"},
+              {"api_version": "2.0.1"}]  # fmt: skip
     for other in others:
-        answer = send(house, **other)
+        answer = send(house, **{"submitted_time": then, **other})
         assert (answer.status_code, answer.json()["error"]["errors"][0]["reason"]) == (400, "key-reused")
     assert len(house.call("GET", "/v1/requests").json()["requests"]) == 1
+
+
+def test_a_key_of_another_interface_is_another_key(house):
+    one = house.submit(subject=1, headers={"Idempotency-Key": f"opendsr:{ID}"})
+    assert send(house).json()["subject_request_id"] == ID
+    assert {each["id"] for each in house.call("GET", "/v1/requests").json()["requests"]} > {one["id"]}
 
 
 def test_a_controller_sees_and_cancels_no_request_of_another(house):

@@ -3,6 +3,7 @@
 import json
 import threading
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from fastapi.testclient import TestClient
@@ -141,8 +142,33 @@ def test_a_key_gives_the_same_request_and_refuses_another_body(house):
         "POST", "/v1/requests", json={"ids": [second]}, role="requester", headers={"Idempotency-Key": "k"}
     )
     assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+    named = {"ids": [first], "due": str(today() + timedelta(days=9))}
+    later = house.call("POST", "/v1/requests", "requester", json=named, headers={"Idempotency-Key": "k"})
+    assert (later.status_code, later.json()["code"]) == (422, "key-reused")
     whose = house.submit("operator", ids=[second], headers={"Idempotency-Key": "k"})
     assert whose["id"] != one["id"]
+
+
+def test_no_day_that_is_over_is_named_as_due(house):
+    for day, code in ((today() - timedelta(days=1), 422), (today(), 201)):
+        said = {"ids": house.ids("free")[:1], "due": str(day)}
+        assert house.call("POST", "/v1/requests", "requester", json=said).status_code == code
+
+
+def test_a_refusal_is_no_fault(house, caplog):
+    asked = house.submit(ids=[house.ids("free")[0], 987654321])
+    house.work()
+    assert house.follow(asked["id"])["code"] == "unknown-id"
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
+
+
+def test_the_description_has_problems_and_tokens(house):
+    said = house.call("GET", "/openapi.json").json()
+    assert [each["scheme"] for each in said["components"]["securitySchemes"].values()] == ["bearer"]
+    for path, operations in said["paths"].items():
+        for operation in operations.values():
+            assert {*operation["responses"]["4XX"]["content"]} == {"application/problem+json"}
+            assert ("security" in operation) == (path not in ("/health", "/ready")), path
 
 
 def test_what_names_people_is_destroyed_when_the_answer_was_delivered(house):

@@ -13,7 +13,7 @@ MAY = {
     ("POST", "/v1/corrections"): {OPERATOR},
     ("GET", "/v1/requests"): READ,
     ("GET", "/v1/requests/{id}"): READ,
-    ("GET", "/v1/requests/{id}/plan"): READ,
+    ("GET", "/v1/requests/{id}/plan"): ASK,
     ("POST", "/v1/requests/{id}/approve"): {OPERATOR},
     ("POST", "/v1/requests/{id}/refuse"): {OPERATOR},
     ("POST", "/v1/requests/{id}/retry"): {OPERATOR},

@@ -81,7 +81,7 @@ def app(settings: Settings) -> FastAPI:
 
     made = FastAPI(
         title="MaxRR", version=__version__, lifespan=running, docs_url=None, redoc_url=None, openapi_url=None,
-        redirect_slashes=False,
+        redirect_slashes=False, responses={"4XX": problems.PROBLEM, "5XX": problems.PROBLEM},
         description="Requests of people to a classifier that forgets, and predictions from it.",
     )  # fmt: skip
     made.state.service, made.state.guard = service, Guard(service.tokens, settings.rate)

@@ -4,7 +4,7 @@ from asyncio import TimerHandle, Transport
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-MOST = 1 << 16  # bytes that may come before a head ends, or more of a body comes
+MOST = 1 << 16  # bytes that may come before a call ends, or more of its body comes
 FIELDS = 200  # headers of a call
 PART = 4096  # bytes that are read before these are looked at again
 SECONDS = 30.0  # for a call to come, from its first byte to the last of its body
@@ -40,11 +40,6 @@ class Connection(HttpToolsProtocol):
             raise ValueError("too many headers")
         super().on_header(name, value)
 
-    def on_headers_complete(self) -> None:
-        """Begin to answer."""
-        self.since = 0
-        super().on_headers_complete()
-
     def on_body(self, body: bytes) -> None:
         """Pass on what came of a body."""
         self.since = 0
@@ -52,6 +47,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Let the answer take as long as it takes."""
+        self.since = 0
         self.deadline.cancel()
         super().on_message_complete()
 

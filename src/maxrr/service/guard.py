@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -79,13 +80,14 @@ class Guard:
         return found
 
 
-class needs:  # noqa: N801 (reads as a verb where a route depends on it)
+class needs(HTTPBearer):  # noqa: N801 (reads as a verb where a route depends on it)
     """What a route depends on: a caller in one of these roles."""
 
     def __init__(self, *roles: str) -> None:
+        super().__init__(scheme_name="token")  # as the description of the interface has it
         self.roles = roles
 
-    async def __call__(self, request: Request) -> Actor:
+    async def __call__(self, request: Request) -> Actor:  # type: ignore[override]
         actor: Actor = request.scope.get("caller") or await request.app.state.guard.actor(request)
         request.scope["actor"] = actor.name
         if actor.role not in self.roles:

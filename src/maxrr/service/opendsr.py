@@ -142,7 +142,8 @@ class OpenDSR:
 
     def router(self) -> APIRouter:
         """Return the routes."""
-        made = APIRouter(prefix="/opendsr", route_class=answering(self.signer))
+        said: dict[int | str, Any] = {each: {"description": "an error of OpenDSR"} for each in ("4XX", "5XX")}
+        made = APIRouter(prefix="/opendsr", route_class=answering(self.signer), responses=said)
 
         @made.get("/discovery")
         def discovery() -> dict[str, Any]:
@@ -173,6 +174,7 @@ class OpenDSR:
                 call.app.state.service, self.identities(said.subject_identities), actor.name,
                 f"opendsr:{said.subject_request_id}", callbacks, asked_on=said.submitted_time.date(),
                 regulation=said.regulation, reference=said.subject_request_id,
+                beside=(said.submitted_time.isoformat(), said.api_version),
             )  # fmt: skip
             return {
                 **about(request), "expected_completion_time": expected(request), "received_time": request.received,

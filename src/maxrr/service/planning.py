@@ -73,13 +73,14 @@ def subject_of(resolver: Callable[[str, str], int | str | None], identities: Seq
 
 def take(
     service: Any, identities: Sequence[tuple[str, str]], owner: str, key: str, callbacks: Sequence[Callback], *,
-    asked_on: date, regulation: str = "gdpr", reference: str | None = None,
+    asked_on: date, regulation: str = "gdpr", reference: str | None = None, beside: Sequence[str] = (),
 ) -> Request:  # fmt: skip
     """Take the request of a protocol for a person, and return it. The same key and body give the same one again."""
     settings = service.settings
     body = {"subjects": [subject_of(settings.resolver, identities)]}
     due = asked_on + timedelta(days=settings.regulations.get(regulation, settings.days))
-    return taken(service, Asked(body, regulation, due, callbacks=callbacks, reference=reference), owner, key)[0]
+    asked = Asked(body, regulation, due, callbacks=callbacks, reference=reference, beside=beside)
+    return taken(service, asked, owner, f"\n{key}")[0]  # no header can have this key: it has a line break
 
 
 def taken(service: Any, asked: Asked, owner: str, key: str | None) -> tuple[Request, bool]:

@@ -23,6 +23,8 @@ STATUS: dict[type[BaseException], int] = {
     errors.HostNotAllowed: 422, errors.WorkspaceError: 503, errors.EngineError: 503, errors.DataError: 422,
 }  # fmt: skip
 CODES = {404: "no-such-path", 405: "no-such-method", 413: errors.TooLarge.code}
+SHAPE = {"type": "object", "required": ["type", "title", "status", "code", "detail"]}
+PROBLEM: dict[str, Any] = {"description": "a problem", "content": {"application/problem+json": {"schema": SHAPE}}}
 ANSWERED = errors.MaxRRError, RequestValidationError, HTTPException
 HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: {"Retry-After": "5"}}
 
@@ -58,6 +60,7 @@ def status_and_words(error: errors.MaxRRError) -> tuple[int, str]:
 
 
 def note(error: BaseException) -> None:
-    """Log a fault of ours by its kind and its place: its message may name records."""
+    """Log a fault of ours, or a refusal that is none, by its kind and its place: its message may name records."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    log.error("fault: %s at %s:%d", type(error).__name__, frame.filename, frame.lineno or 0)
+    level, what = (logging.INFO, "refused") if isinstance(error, errors.MaxRRError) else (logging.ERROR, "fault")
+    log.log(level, "%s: %s at %s:%d", what, type(error).__name__, frame.filename, frame.lineno or 0)

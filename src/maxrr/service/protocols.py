@@ -16,7 +16,6 @@ from maxrr.errors import HostNotAllowed
 
 HOST = re.compile(r"https://[a-z0-9][a-z0-9.-]*(:\d{1,5})?|http://(127\.0\.0\.1|localhost)(:\d{1,5})?")
 PATH = re.compile(r"/[!-~]*")  # printable ASCII: nothing that could end a line of HTTP
-LONGEST = 500
 
 
 def checked_host(text: str) -> str:
@@ -102,6 +101,6 @@ def host_of(url: str, hosts: Sequence[str]) -> str:
     """
     for host in hosts:
         rest = url.removeprefix(host)
-        if rest != url and PATH.fullmatch(rest) and len(url) <= LONGEST and not {"#", "\\"} & {*rest}:
+        if rest != url and PATH.fullmatch(rest) and len(url) <= 500 and not {"#", "\\"} & {*rest}:
             return host
     raise HostNotAllowed("an address to call back is not at a host that the operator of this service allows")

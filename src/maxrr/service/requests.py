@@ -48,6 +48,8 @@ class Asked:
         Who is told of its steps.
     reference : str or None
         What the protocol that it came by calls it.
+    beside : sequence of str
+        What else was said that is to be the same where the same call comes again, as the day that was named.
     """
 
     body: Mapping[str, Any]
@@ -56,11 +58,12 @@ class Asked:
     kind: str = ERASE
     callbacks: Sequence[Callback] = ()
     reference: str | None = None
+    beside: Sequence[str] = ()
 
     @property
     def said(self) -> list[Any]:
         """What is the same where the same call comes again."""
-        return [dict(self.body), self.kind, self.regulation, [each.url for each in self.callbacks]]
+        return [dict(self.body), self.kind, self.regulation, [each.url for each in self.callbacks], *self.beside]
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,6 @@ class Planned:
     policy: str | None
     plan: dict[str, Any] | None
     reason: str
-
-
-NOT_PLANNED = Planned(RECEIVED, None, None, "")
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Requests:
             The idempotency key came with another body before.
         """
         mark = None if idempotency is None else fingerprint(self.keys.own, [owner, idempotency])
-        new = New(asked, owner, planned or NOT_PLANNED, mark)
+        new = New(asked, owner, planned or Planned(RECEIVED, None, None, ""), mark)
         self._waiting.append(new)
         with self._turn:  # what came while others were written is written together: two waits for the disk for all
             if not new.written.done():
@@ -290,7 +290,7 @@ class Requests:
         Raises
         ------
         maxrr.errors.KeyReused
-            It came with another body.
+            It came with another body, or names in that request were destroyed.
         """
         if idempotency is None:
             return None
@@ -301,13 +301,10 @@ class Requests:
         if row is None:
             return None
         found = request_of(row)
-        try:
-            is_same = fingerprint(self.keys.find(found.serial), asked.said) == row.fingerprint
-        except NamesDestroyed:
-            raise KeyReused(f"this idempotency key is that of request {found.id}, which was answered") from None
-        if not is_same:
-            raise KeyReused(f"this idempotency key is that of request {found.id}, which asked for something else")
-        return found
+        with suppress(NamesDestroyed):
+            if fingerprint(self.keys.find(found.serial), asked.said) == row.fingerprint:
+                return found
+        raise KeyReused(f"this idempotency key is that of request {found.id}, which asked for other things or is over")
 
     # Looking
 

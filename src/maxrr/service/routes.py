@@ -129,9 +129,8 @@ class Predictions(BaseModel):
 def shown(request: Request, events: list[Event] | None = None) -> RequestShown:
     """Return a request as callers see it."""
     said = {each.name: getattr(request, each.name) for each in fields(Standing)}
-    return RequestShown(
-        **said, days_left=request.days_left, late=request.is_late, receipt=request.number, events=events
-    )
+    said |= {"days_left": request.days_left, "late": request.is_late, "receipt": request.number, "events": events}
+    return RequestShown(**said)
 
 
 def found(call: Call, id_: str, actor: Actor) -> Request:
@@ -188,7 +187,10 @@ def asked_of(service: Any, said: Submission) -> Asked:
     named: list[Any] = [subject] if said.ids is None else said.ids
     check_identifiers(named, "what is asked for")
     days = service.settings.regulations.get(said.regulation, service.settings.days)
-    return Asked({name: named}, said.regulation, said.due or today() + timedelta(days=days))
+    if said.due is not None and said.due < today():
+        raise DataError("due is a day that is over")
+    due, beside = said.due or today() + timedelta(days=days), [] if said.due is None else [said.due.isoformat()]
+    return Asked({name: named}, said.regulation, due, beside=beside)
 
 
 def change_of(service: Any, kind: str, said: Addition | Correction) -> Asked:
@@ -227,7 +229,7 @@ def follow(call: Call, id: str, actor: Reader) -> RequestShown:
 
 
 @router.get("/v1/requests/{id}/plan")
-def plan(call: Call, id: str, actor: Reader) -> dict[str, Any]:
+def plan(call: Call, id: str, actor: Asker) -> dict[str, Any]:
     """Plan a request anew: what it would come to now, under each policy where it is for core records."""
     service, request = call.app.state.service, found(call, id, actor)
     body = service.requests.body(request)

@@ -12,8 +12,6 @@ from maxrr.service.database import Database
 from maxrr.service.requests import now
 from maxrr.workspace import Workspace
 
-MOST = 500  # versions that are returned at once
-
 
 @dataclass(frozen=True)
 class Version:
@@ -46,7 +44,7 @@ class Version:
 COLUMNS = [tables.versions.c[each.name] for each in fields(Version)]
 
 
-def listed(database: Database, limit: int = MOST) -> list[Version]:
+def listed(database: Database, limit: int = 500) -> list[Version]:
     """Return the last versions that were recorded, the newest last."""
     query = select(*COLUMNS).order_by(tables.versions.c.serial.desc()).limit(limit)
     with database.read() as connection:
