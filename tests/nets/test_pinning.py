@@ -10,6 +10,7 @@ import torch
 from maxrr.data import Dataset
 from maxrr.nets import MLP, LeNet5, embed, split, train
 from maxrr.nets.seeding import pinned
+from maxrr.nets.training_function import OwnTraining
 from tests.nets.problems import table
 
 
@@ -63,10 +64,33 @@ def test_what_was_before_does_not_matter(before, restored):
     assert (torch.get_num_threads(), torch.backends.mkldnn.set_flags(None, None, None, None)[0]) == settings
 
 
-def test_shorter_types_that_the_caller_asks_for_do_not_matter():
-    expected = computed()
+def by_hand(network, dataset, seed, device):
+    """A training function of the caller's own."""
+    inputs, labels = torch.from_numpy(np.array(dataset.inputs)).float(), torch.from_numpy(np.array(dataset.labels))
+    optimiser = torch.optim.SGD(network.parameters(), 0.1)
+    for _ in range(3):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(network(inputs), labels).backward()
+        optimiser.step()
+    return network
+
+
+@pytest.mark.parametrize("recipe", [None, OwnTraining.by(by_hand)])
+def test_shorter_types_that_the_caller_asks_for_do_not_matter(recipe):
+    def found():
+        run = train(LeNet5((1, 12, 12), 3), images(), 0, recipe=recipe, device="cpu", threads=1)
+        return [value.numpy().tobytes() for value in run.network.state_dict().values()]
+
+    expected, features = found(), computed()
     with torch.autocast("cpu", torch.bfloat16):
-        assert computed() == expected
+        assert found() == expected
+        assert computed() == features
+
+
+def test_precision_is_as_it_was_afterwards(restored):
+    torch.set_float32_matmul_precision("medium")
+    computed()
+    assert torch.get_float32_matmul_precision() == "medium"
 
 
 def test_with_another_number_of_threads_one_waits():

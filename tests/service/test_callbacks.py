@@ -190,7 +190,8 @@ def test_a_webhook_that_was_removed_is_told_nothing_more(house, settings, receiv
 WRONG = [
     "[opendsr]\n", "[fides]\nhost = 'http://fides.example'\n", "[fides]\nhost = 'https://fides.example/'\n",
     "[fides]\nhost = 'https://me@fides.example'\n", "[fides]\nhost = 'https://fides.example'\nmore = 1\n",
-    "[[webhooks]]\nurl = 'https://hooks.example'\nsecret = 's'\n", "[[webhooks]]\nurl = 'ftp://a/b'\nsecret = 's'\n",
+    "[[webhooks]]\nurl = 'https://hooks.example'\nsecret = 's'\n",
+    "[[webhooks]]\nurl = 'ftp://a/b'\nsecret = 's'\nmore = 'whsec_hidden'\n",
     "what", "[more]\n",
 ]  # fmt: skip
 
@@ -199,8 +200,9 @@ def test_a_file_that_says_something_else_is_refused(tmp_path):
     path = tmp_path / "protocols.toml"
     for wrong in WRONG:
         path.write_text(wrong)
-        with pytest.raises(ValueError, match=r"protocols\.toml"):
+        with pytest.raises(ValueError, match=r"protocols\.toml") as refused:
             Protocols.read(path)
+        assert "whsec_hidden" not in str(refused.value)
 
 
 def test_a_secret_that_is_short_and_no_resolver_are_refused(settings, hook):

@@ -269,7 +269,7 @@ def with_scale(draft: Draft, rule: Number, cells: list[Any]) -> Number:
     lowest, highest = np.quantile(numbers, (0.05, 0.95)).tolist()
     if power_of_ten(max(abs(lowest), abs(highest))) == 1.0:
         return rule
-    width = power_of_ten((highest - lowest) / 2)
+    width = power_of_ten((highest - lowest) / 2 or max(abs(lowest), abs(highest)))
     return replace(rule, mean=round((lowest + highest) / 2 / width) * width, width=width)
 
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from maxrr.data import Dataset
 from maxrr.nets.inputs import Inputs, as_tensors, call, chosen_device, each, ready
 from maxrr.nets.public_weights import Resize
-from maxrr.nets.seeding import full_precision, pinned
+from maxrr.nets.seeding import as_asked, full_precision, pinned
 from maxrr.parallel.engine import Threads
 from maxrr.plain_text import first_few
 from maxrr.progress import Progress
@@ -145,7 +145,7 @@ def block_extractor(
         count = len(stored if isinstance(stored, Tensor) else next(iter(stored.values())))
         looking = first == 0 and checked_size is None
         before = {name: value.clone() for name, value in network.named_buffers()} if looking else {}
-        with torch.inference_mode(), torch.autocast(device.type, enabled=False):
+        with torch.inference_mode(), as_asked(device):
             inputs = ready(each(lambda part: filled(part, size).to(device), stored), kind)
             result = called(network, inputs)
         if not isinstance(result, Tensor) or result.ndim < 2 or len(result) != size:
@@ -157,7 +157,8 @@ def block_extractor(
             unusable = ids[first + int(finite.logical_not().nonzero()[0])].item()
             raise ValueError(f"the extractor gives features of record {unusable!r} that are not finite: scale the data")
         if looking:
-            check_neighbours(network, inputs, result)
+            with as_asked(device):
+                check_neighbours(network, inputs, result)
             check_buffers(network, before)
         return features
 
@@ -202,9 +203,12 @@ def check_neighbours(network: nn.Module, inputs: Inputs, result: Tensor) -> None
 
 
 def check_buffers(network: nn.Module, before: dict[str, Tensor]) -> None:
-    """Refuse an extractor that changes what is stored of it. It may keep tables that it computes and does not store."""
+    """Refuse an extractor that changes stored buffers. It may keep tables that it computes and does not store."""
     stored = network.state_dict()
-    moved = [name for name, value in network.named_buffers() if name in stored and not before[name].equal(value)]
+    moved = [
+        name for name, value in network.named_buffers()
+        if name in stored and not (name in before and before[name].allclose(value, rtol=0, atol=0, equal_nan=True))
+    ]  # fmt: skip
     if moved:
         raise ValueError(
             f"the extractor changes its buffers {first_few(moved)} as it computes features: they would remember whom "

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import math
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -177,7 +178,8 @@ def find_maker(maker: str) -> Any:
 def check_takes(function: Any, what: str, *arguments: str) -> None:
     """Refuse a function of the caller's own that cannot be called with these arguments."""
     try:
-        inspect.signature(function).bind(*arguments)
+        with suppress(ValueError):  # some that are written in C do not say what they take
+            inspect.signature(function).bind(*arguments)
     except TypeError as error:
         raise DataError(f"{what} is called with {', '.join(arguments)}, and takes others: {error}") from None
 

@@ -27,7 +27,17 @@ from maxrr.nets.networks import last_linear
 from maxrr.nets.probe import with_weights_of
 from maxrr.nets.recipe import Environment, Recipe, Run, Variations, batch_sizes, check_images, optimiser_of, rate_at
 from maxrr.nets.recorded import Step, recorded
-from maxrr.nets.seeding import Network, all_drawing, begin, is_frozen, pinned, random_states, repeatable, shuffle
+from maxrr.nets.seeding import (
+    Network,
+    all_drawing,
+    as_asked,
+    begin,
+    is_frozen,
+    pinned,
+    random_states,
+    repeatable,
+    shuffle,
+)
 from maxrr.nets.stacked import Watcher
 from maxrr.nets.training_function import OwnTraining, Training
 from maxrr.parallel.engine import Engine, InProcess, Threads
@@ -127,8 +137,7 @@ def run_side_by_side(
         torch.set_num_threads(task.threads)  # PyTorch keeps the number for every thread
         rows = None if task.rows is None else task.rows[seed]
         settings = repeatable() if task.device.type == "cuda" else nullcontext()
-        as_asked = torch.autocast(task.device.type, enabled=False)  # whatever the caller has switched on
-        with settings, as_asked, all_drawing(seed) if alone else nullcontext():
+        with settings, as_asked(task.device), all_drawing(seed) if alone else nullcontext():
             loss, accuracy = fit(
                 network.to(task.device), data.only(rows), recipe, seed, stop,
                 lambda *news: tally.seen([seed], *news),
@@ -306,7 +315,8 @@ def run_group(task: Task, data: Records, seeds: Sequence[int], tally: Tally) -> 
 
     stack = stacked.Stack(networks, data, recipe)
     rows = None if task.rows is None else np.stack([task.rows[seed] for seed in seeds])
-    losses, accuracies = stacked.fit(stack, recipe, seeds, lambda *news: tally.seen(seeds, *news), rows)
+    with as_asked(task.device):
+        losses, accuracies = stacked.fit(stack, recipe, seeds, lambda *news: tally.seen(seeds, *news), rows)
     runs, errors = [], []
     for seed, network, state, loss, accuracy in zip(seeds, networks, stack.fitted(), losses, accuracies, strict=True):
         with torch.no_grad():

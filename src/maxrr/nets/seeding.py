@@ -9,7 +9,7 @@ import operator
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -154,8 +154,8 @@ _restored = ExitStack()
 def pinned(number: int) -> Iterator[None]:
     """Fix the number of threads for a block: worker threads may set this number for themselves, and nobody another one.
 
-    PyTorch computes with oneDNN where it has it, and with all bits of float32, whatever was set before. A thread that
-    is inside does not wait.
+    PyTorch computes with oneDNN where it has it, and with all bits of float32, whatever `set_float32_matmul_precision`
+    was told before. A thread that is inside does not wait.
     """
     global _number
     me = threading.get_ident()
@@ -166,8 +166,9 @@ def pinned(number: int) -> Iterator[None]:
             _number = number
             _restored.callback(torch.set_num_threads, torch.get_num_threads())
             _restored.callback(torch.backends.mkldnn.set_flags, torch.backends.mkldnn.set_flags(True)[0])
-            _restored.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
-            torch.set_float32_matmul_precision("highest")
+            with suppress(RuntimeError):  # it was set by PyTorch's newer names, beside which these do not work
+                _restored.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+                torch.set_float32_matmul_precision("highest")
         _inside.append(me)
     try:
         yield
@@ -177,6 +178,11 @@ def pinned(number: int) -> Iterator[None]:
             if not _inside:
                 _restored.close()
             _changed.notify_all()
+
+
+def as_asked(device: torch.device) -> AbstractContextManager[object]:
+    """Let products be computed as this library or a recipe says, where the caller has `torch.autocast` switched on."""
+    return torch.autocast(device.type, enabled=False) if torch.is_autocast_enabled(device.type) else nullcontext()
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from maxrr.nets.inputs import as_array, tensors
 from maxrr.nets.naming import check_takes, imported_from
 from maxrr.nets.probe import types_and_shapes, with_weights_of
 from maxrr.nets.recipe import Recipe
-from maxrr.nets.seeding import Network, all_drawing, begin, pinned
+from maxrr.nets.seeding import Network, all_drawing, as_asked, begin, pinned
 
 TrainingFunction = Callable[[nn.Module, Dataset, int, torch.device], nn.Module]
 """A function that gets a network, the records to train it on, a seed and a device, and returns the network trained."""
@@ -115,7 +115,7 @@ class OwnTraining:
         if self.changed:
             raise TrainingChanged(f"{self.changed}: bring the module as it was, or fit again")
         started, mine = begin(network, seed), dataset.select(np.sort(dataset.ids))  # copies, to do with as it likes
-        with _one_at_a_time, pinned(threads), all_drawing(seed):
+        with _one_at_a_time, pinned(threads), as_asked(device), all_drawing(seed):
             torch.set_num_threads(threads)
             found = self.function(started, mine, seed, device)
         if not isinstance(found, nn.Module):

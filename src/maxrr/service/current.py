@@ -9,7 +9,7 @@ from functools import cached_property
 from maxrr.errors import MaxRRError, ModelAway
 from maxrr.service.settings import Settings
 from maxrr.unlearning import MaxRR, Receipt
-from maxrr.workspace import Status, Workspace, overview
+from maxrr.workspace import Status, Workspace
 
 log = logging.getLogger("maxrr.service")
 
@@ -93,8 +93,8 @@ class Current:
         grown = {path.name: path.stat().st_size for path in self.settings.workspace.glob("history-*.bin")}
         if grown == self._read and self.found is not None:
             return
-        overview(self.settings.workspace, newest=True)  # an older copy would remember whom the workspace has forgotten
         workspace = self.settings.open(True)
+        workspace.check_newest()  # an older copy would remember whom the workspace has forgotten
         workspace.check_code()
         workspace.model.plan(workspace.model.ids_of()[:1].tolist())  # makes the indexes, for which no caller waits
         self.found, self._read = Snapshot(workspace), grown

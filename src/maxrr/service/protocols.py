@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from maxrr.errors import HostNotAllowed
 
@@ -84,6 +84,9 @@ class Protocols(Said):
         """
         try:
             return cls.model_validate(tomllib.loads(path.read_text()))
+        except ValidationError as error:  # whose own words have the values, and so secrets
+            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+            raise ValueError("; ".join([str(path), *found])) from None
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 

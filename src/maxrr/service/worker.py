@@ -118,6 +118,8 @@ class Worker:
                 if self.test is None and self.settings.sides is not None:
                     self.test = self.settings.sides(snapshot)[1]
                 record(self.requests.database, snapshot, self.test)
+            except errors.DatabaseAway:  # measured when it is back
+                raise
             except Exception as error:  # whatever comes of records that cannot be read or classified: not measured then
                 note(error)
                 record(self.requests.database, snapshot, None)
