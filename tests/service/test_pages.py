@@ -456,6 +456,32 @@ def test_what_was_forgotten_before_is_said_with_its_receipt_and_its_proof(house,
         assert named == ({other} if other in ids else {ids[-1]})  # what the newest of these receipts has forgotten
 
 
+def test_a_letter_says_that_traces_are_gone_once_the_model_was_trained_again(house, visit):
+    operator, core = visit(OPERATOR), house.ids("core")
+    where = []
+    for id_, policy in ((core[0], "keep-extractor"), (core[1], "retrain")):
+        asked = house.submit(ids=[id_])["id"]
+        house.call("POST", f"/v1/requests/{asked}/approve", json={"policy": policy})
+        house.work()
+        house.service.current.refresh()
+        where.append(f"/requests/{asked}")
+        letter = operator.get(f"{where[0]}/letter").text
+        said = {"keep-extractor": "", "retrain": "yes"}[policy]
+        assert f'data-said="approximate-refit" data-cleared="{said}"' in letter
+        assert ('data-due="audit"' in operator.get(where[0]).text) == (not said)
+    assert 'data-said="exact-retrain" data-cleared=""' in operator.get(f"{where[1]}/letter").text
+
+
+def test_a_decision_that_another_request_has_taken_away_is_said_to_be_none(house, visit, waiting):
+    operator, same = visit(OPERATOR), house.submit(ids=house.ids("core")[:1])["id"]
+    assert 'data-still="yes"' in operator.get(f"/requests/{waiting}").text
+    house.call("POST", f"/v1/requests/{same}/approve", json={"policy": "retrain"})
+    house.work()
+    house.service.current.refresh()
+    assert 'data-still="no"' in operator.get(f"/requests/{waiting}").text
+    assert 'data-still="yes"' in visit(AUDITOR).get(f"/requests/{waiting}").text  # who does not see which records
+
+
 def test_a_letter_says_what_stays_although_it_is_the_same(house, visit):
     operator, (one, other, *_) = visit(OPERATOR), house.ids("free")
     values = table().inputs[table().ids.tolist().index(other)].tolist()

@@ -31,7 +31,7 @@ from maxrr.report.page import render
 from maxrr.service import problems, routes, sessions, states, versions
 from maxrr.service.current import Snapshot
 from maxrr.service.jobs import AUDIT, KINDS
-from maxrr.service.planning import plan_of, taken
+from maxrr.service.planning import look, plan_of, taken
 from maxrr.service.requests import Asked, Request, today
 from maxrr.service.sessions import IDLE, cookie_of, form_token, new_cookie, set_cookie
 from maxrr.service.states import ADD, DONE, ERASE, FAILED, LEFT, OPEN, RECTIFY, REFUSED, STATES, WAITING
@@ -264,7 +264,7 @@ def steps_for(request: Request, actor: Actor) -> list[str]:
 def follow(call: Call, id: str, actor: Reader) -> Response:
     """Show a request: what it asks for, what it comes to, what happened, what is to be done, and its answer."""
     request = routes.found(call, id, actor)
-    return show_request(call, "request", request, steps=steps_for(request, actor), in_words=in_words)
+    return show_request(call, "request", request, steps=steps_for(request, actor), in_words=in_words, look=look)
 
 
 def show_request(call: Call, template: str, request: Request, **values: Any) -> Response:

@@ -5,7 +5,8 @@ const MARKS = { yes: "✓", no: "✗", open: "–", strange: "?" };
 const BY_KEY = ["signed", "checkpoint"]; // what a key from elsewhere has to vouch for
 const VERDICTS = {
   checking: ["Checking …", "The proofs are worked through in your browser."],
-  verified: ["Verified", "All of it holds, under the key that you gave:"],
+  verified: ["Verified",
+    "What stands under “What is checked” holds. The other words of this page no script of it can check: maxrr verify does. You gave the key:"],
   strange: ["All proofs in here hold. The last step is yours",
     "Give the operator's public key, from a place that you trust: with a key of their own, a forger's page would hold, too."],
   wrong: ["Not verified", "Do not rely on this page. What is wrong:"],
