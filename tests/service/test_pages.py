@@ -424,6 +424,8 @@ def test_other_answers_are_explained(house, visit, outcome):
         outcome == "nothing",
     )
     assert visit(AUDITOR).get(f"/requests/{asked}/receipt").status_code == 409
+    if outcome == "nothing":  # there is no receipt that could stay
+        assert 'data-stays=""' in visit(OPERATOR).get(f"/requests/{asked}/delivered").text
     letter = visit(REQUESTER).get(f"/requests/{asked}/letter")
     assert re.findall('data-said="([a-z-]+)"', letter.text) == ["nothing" if outcome == "nothing" else "refused"]
     assert ("99999" in letter.text) == (outcome == "nothing")
@@ -522,6 +524,7 @@ def test_a_letter_states_the_guarantee_of_the_records_of_its_own_person(house, v
         assert house.follow(asked[kind])["guarantee"] == "exact-retrain"
         assert f'data-said="{guarantee}"' in operator.get(f"/requests/{asked[kind]}/letter").text
         assert f'data-guarantee="{guarantee}"' in operator.get(f"/requests/{asked[kind]}").text
+        assert 'data-group="3"' in operator.get(f"/requests/{asked[kind]}/page").text
 
 
 def test_who_is_refused_gets_a_letter_with_the_reason(house, visit, waiting):
