@@ -98,7 +98,7 @@ def test_headers_that_are_many_or_large_are_refused_in_one_piece_too(served):
     ids=["nothing", "head", "body", "chunks"],
 )  # fmt: skip
 def test_who_says_nothing_more_is_not_waited_for(served, part, monkeypatch):
-    monkeypatch.setattr(connection, "SECONDS", 0.2)
+    monkeypatch.setattr(connection, "SECONDS", 1)
     told(served, part, most=0)
 
 
@@ -123,7 +123,13 @@ def test_an_empty_line_keeps_no_connection(served, monkeypatch):
     with socket.create_connection(("127.0.0.1", served), timeout=20) as caller:
         caller.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
         assert caller.recv(1000)
-        monkeypatch.setattr(connection, "SECONDS", 0.2)
+        monkeypatch.setattr(connection, "SECONDS", 1)
         caller.sendall(b"\r\n")
         with suppress(ConnectionError):
             assert caller.recv(1000) == b""
+
+
+def test_who_reads_no_answer_is_not_waited_for(served, monkeypatch):
+    monkeypatch.setattr(connection, "SECONDS", 1)
+    with socket.create_connection(("127.0.0.1", served), timeout=120) as caller, pytest.raises(ConnectionError):
+        caller.sendall(b"GET /static/pages.css HTTP/1.1\r\nHost: x\r\n\r\n" * 1_000_000)

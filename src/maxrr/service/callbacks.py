@@ -34,7 +34,6 @@ TAKEN = 120.0  # seconds for which a delivery belongs to whoever took it
 TOGETHER = 100  # deliveries that are taken at once
 PATIENCE, AT_MOST = 10.0, 30.0  # seconds that a receiver may take to answer: at each step, and in all
 FIRST, LAST, MOST = 5.0, 21600.0, 25  # seconds before the second try, at most between two; tries, over three days
-FINAL = HostNotAllowed.code, NamesDestroyed.code
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,7 @@ class Callbacks:
 def ending(step: Step, code: str) -> dict[str, Any]:
     """Return what is written of a delivery: that it arrived, when it is tried again, or that it was given up."""
     tries = step.tries + 1
-    is_over = not code or code in FINAL or tries >= MOST
+    is_over = not code or code in (HostNotAllowed.code, NamesDestroyed.code) or tries >= MOST
     due = time.time() + min(LAST, FIRST * 2**step.tries)
     return {"at": step.serial, "tries": tries, "code": code, "due": due, "ended": now() if is_over else None}
 

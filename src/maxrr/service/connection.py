@@ -1,5 +1,6 @@
 """A connection: HTTP as uvicorn reads it, with bounds on what is no body, and on how long a call may take to come."""
 
+import socket
 from asyncio import TimerHandle, Transport
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -7,7 +8,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 MOST = 1 << 16  # bytes that may come before a call ends, or more of its body comes
 FIELDS = 200  # headers of a call
 PART = 4096  # bytes that are read before these are looked at again
-SECONDS = 30.0  # for a call to come, from its first byte to the last of its body
+SECONDS = 30  # for a call to come, from its first byte to the last of its body
 
 
 class Connection(HttpToolsProtocol):
@@ -17,8 +18,10 @@ class Connection(HttpToolsProtocol):
     deadline: TimerHandle
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Wait for a call, but not for ever."""
+        """Wait for a call, but not for ever; nor for a caller who reads no answer."""
         super().connection_made(transport)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # as Linux has
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * SECONDS)
         self.deadline = self.loop.call_later(SECONDS, transport.abort)
 
     def data_received(self, data: bytes) -> None:

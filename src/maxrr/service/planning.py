@@ -11,8 +11,6 @@ from maxrr.service.states import ADD, PLANNED, WAITING
 from maxrr.unlearning import MaxRR, Plan
 from maxrr.unlearning.actions import REFUSE
 
-KINDS = ("core", "influential", "free", "already_forgotten")
-
 
 def look(model: MaxRR, kind: str, body: Mapping[str, Any], standing: str) -> Planned:
     """Plan a request under the policy that touches no core record, and where that refuses, under the standing one.
@@ -46,7 +44,7 @@ def waiting(plan: Plan) -> dict[str, Any]:
 
 def told(plan: Plan) -> dict[str, Any]:
     """Return a plan as the database has it, without anything that names a record."""
-    counts = {name: getattr(plan, name) for name in KINDS}
+    counts = {name: getattr(plan, name) for name in ("core", "influential", "free", "already_forgotten")}
     guarantee = None if plan.guarantee is None else str(plan.guarantee)
     return {
         "guarantee": guarantee, "seconds": plan.seconds, "requested": plan.requested, **counts,
