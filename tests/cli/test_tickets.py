@@ -59,6 +59,7 @@ def test_every_kind_of_ticket(shell: Shell, digits: Path, tmp_path: Path) -> Non
     results = results_in(tmp_path / "requests.results.csv")
     assert [each["outcome"] for each in results] == [each["outcome"] for each in told]
     assert [each["ticket"] for each in results][:3] == ["T-1", "T-2", "T-3"]
+    sent = Path(told[3]["answer"]).read_bytes()
     # What is left is done the next time, and nothing twice.
     again = shell("unlearn", digits, "--requests", file, "--policy", "retrain", "--yes", "--json", code=3).json[
         "tickets"
@@ -70,6 +71,7 @@ def test_every_kind_of_ticket(shell: Shell, digits: Path, tmp_path: Path) -> Non
     assert again[2]["guarantee"] == "exact-retrain"
     assert [each["pages"] for each in again[:6]] == ["1", "2", "4", "", "1", "1"]  # of which a person gets a page
     answer = Path(again[3]["answer"])
+    assert answer.read_bytes() == sent  # the person may have it
     assert json.loads(shell("verify", answer, "--json", code=5).out)["answer"]["ids"] == ["987654"]
 
 

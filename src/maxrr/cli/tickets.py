@@ -143,14 +143,18 @@ def note_outcome(result: Result, ticket: Ticket | None, receipts: Sequence[Recei
 
 
 def write_answer(folder: Path, line: Mapping[str, str], answer: bytes) -> str:
-    """Write the page for a person of whom nothing is here, under a name that only the same request has again."""
+    """Write the page for a person of whom nothing is here, under a name that only the same request has again.
+
+    A page that is there already is kept: the person may have it.
+    """
     from maxrr.files import write_atomically
     from maxrr.report.answer import answer_page
 
-    asked = dumps([line.get(name, "") for name in ("ticket", "subject", "id")])
+    asked = dumps([line.get(name, "") for name in ("ticket", "subject", "id", "received", "due")])
     place = folder / f"{sha256(asked.encode()).hexdigest()[:32]}.html"
     folder.mkdir(mode=0o700, exist_ok=True)  # a name that is guessed could be recognised
-    write_atomically(place, answer_page(answer).encode(), private=True)
+    if not place.exists():
+        write_atomically(place, answer_page(answer).encode(), private=True)
     return str(place)
 
 

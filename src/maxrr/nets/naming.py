@@ -169,7 +169,9 @@ def find_maker(maker: str) -> Any:
     try:
         thing = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"{maker} cannot be imported: {error}. Be in its folder, or set PYTHONPATH") from error
+        is_elsewhere = isinstance(error, ModuleNotFoundError) and error.name == module
+        where = ". Be in its folder, or set PYTHONPATH" if is_elsewhere else ""
+        raise ValueError(f"{maker} cannot be imported: {error}{where}") from error
     if not callable(thing):
         raise ValueError(f"{maker} is not a function")
     return thing
