@@ -141,7 +141,7 @@ def test_what_is_no_weight_is_refused():
         fresh(CORE, records, class_weight="balanced").fit(records)
     with pytest.raises(DataError, match="class 'kind 9'"):
         fresh(CORE, records, class_weight={"kind 9": 2.0}).fit(records)
-    with pytest.raises(ValueError, match="labels, ids, subjects"):
+    with pytest.raises(ValueError, match="y, ids, subjects"):
         fresh(CORE, records).fit(records, sample_weight=records.weights)
 
 

@@ -25,7 +25,7 @@ MINE = (
 def test_a_folder_with_anything_in_it_is_refused(tmp_path, records, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
-    with pytest.raises(WorkspaceError, match="holds other files"):
+    with pytest.raises(WorkspaceError, match="holds others"):
         Workspace.create(tmp_path, fresh(HASHED, records), records)
     assert contents(tmp_path) == {name: b"mine"}
 
@@ -37,7 +37,7 @@ def test_a_lost_root_is_not_fitted_over(folder, records):
     before = contents(folder)
     with pytest.raises(WorkspaceError, match=r"\.bin is damaged"):
         Workspace.open(folder)
-    with pytest.raises(WorkspaceError, match="holds other files"):
+    with pytest.raises(WorkspaceError, match="holds others"):
         Workspace.create(folder, fresh(HASHED, records), records)
     assert contents(folder) == before
 

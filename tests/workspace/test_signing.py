@@ -152,7 +152,7 @@ def test_a_log_that_was_taken_back_or_belongs_to_others_is_damage(folder, tmp_pa
 
 
 def test_the_path_of_a_key_is_no_key(tmp_path):
-    with pytest.raises(TypeError, match=r"of the type str: load it with SigningKey.load\(path\)"):
+    with pytest.raises(TypeError, match=r"a str: load one by SigningKey.load\(path\)"):
         Workspace.open(tmp_path, signing_key="key.pem")
     with pytest.raises(TypeError, match=r"SigningKey\.load"):
         Workspace.create(tmp_path / "ws", None, None, signing_key=tmp_path / "key.pem")

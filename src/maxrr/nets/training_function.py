@@ -140,7 +140,7 @@ class OwnTraining:
         part, message, given = small_part(dataset), "", list[Tensor]()
 
         def note(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-            if layers_of(module) == whole and inputs and isinstance(inputs[0], Tensor):
+            if module.training and layers_of(module) == whole and inputs and isinstance(inputs[0], Tensor):
                 given.append(moments(inputs[0]))
 
         whole = layers_of(begin(network, seed))

@@ -120,7 +120,7 @@ def converted(part: NDArray[Any], kind: Kind, shape: Shape, name: str, *, learn:
         raise OtherShape(f"the records{name} have shape {part.shape[1:]}, but the model was fitted on {shape}")
     whole = learn and kind.kind == "f" and part.dtype.kind in "biu" and part.dtype != np.uint8
     if word(part.dtype) != word(kind) and not whole:
-        raise OtherShape(f"the records{name} are {part.dtype}, but the model was fitted on {KINDS[word(kind)]}")
+        raise OtherShape(f"the records{name} are {part.dtype}, and the model has {KINDS[word(kind)]}: bring the same")
     if not learn and (part.dtype == kind or kind.kind == "f"):
         return part
     with np.errstate(over="ignore", invalid="ignore"):
