@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from maxrr.errors import HostNotAllowed
 
@@ -38,7 +38,7 @@ Address = Annotated[str, AfterValidator(checked_address)]
 class Said(BaseModel):
     """A part of the file: a name that is not known is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)  # they may be secrets
 
 
 class OpenDSR(Said):
@@ -84,9 +84,6 @@ class Protocols(Said):
         """
         try:
             return cls.model_validate(tomllib.loads(path.read_text()))
-        except ValidationError as error:  # whose own words have the values, and so secrets
-            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-            raise ValueError("; ".join([str(path), *found])) from None
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 

@@ -36,16 +36,14 @@ requests = sa.Table(
     *perhaps(
         reference=64,  # what a protocol calls it
         policy=16,  # that was decided on for core records
-        plan=sa.JSON,
-        sealed=sa.LargeBinary,  # what is asked for, under the request's key
+        plan=sa.JSON, sealed=sa.LargeBinary,  # what is asked for, under the request's key
         idempotency=64,  # an HMAC of the key that it came with, under the service's own
         fingerprint=64,  # an HMAC of the body, under the request's key
         outcome=16, code=64,
         begun=sa.Integer,  # how many receipts there were when a change was begun
         number=sa.Integer,  # of the receipt
-        guarantee=32,
+        guarantee=32, ended=32,
         answer=sa.LargeBinary,  # the receipt; sealed where it is a statement that nothing is here
-        ended=32,
         fetched=32,  # when the answer reached who asked
         delivered=32,  # when somebody said that it was delivered: names are destroyed then
     ),
