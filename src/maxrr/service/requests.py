@@ -453,7 +453,7 @@ class Requests:
         maxrr.errors.WrongState
             The request cannot take it in the state that it is in by now.
         """
-        values |= {"ended": now()} if state in ENDED else {"ended": None, "code": None}
+        values |= {"ended": now() if state in ENDED else None, "code": None}  # a code is what stopped a worker
         with self.database.write() as connection:
             done = moved(connection, [request.serial], state, actor, reason, states.DECIDED[state], **values)
         if not done:
