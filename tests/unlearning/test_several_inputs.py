@@ -99,7 +99,7 @@ def test_token_ids_reach_the_network_as_they_are(dtype):
     assert Seen.types == {torch.int32 if dtype == np.int32 else torch.int64}
     other = np.int64 if dtype == np.int32 else np.int32
     assert np.array_equal(model.decision_function(tokens.astype(other)), model.decision_function(tokens))
-    with pytest.raises(DataError, match="fitted on integers"):
+    with pytest.raises(DataError, match="has integers"):
         model.predict(tokens.astype(np.float32))
 
 
@@ -123,8 +123,8 @@ def test_a_network_that_does_not_take_integers_says_what_to_do():
     [
         ({"mask": None}, "takes mask bool of shape .* and tokens int64 .* not 'tokens'"),
         ({"words": np.zeros((2, LENGTH))}, "not 'mask', 'tokens', 'words'"),
-        ({"mask": np.ones((2, LENGTH), dtype=np.int64)}, "'mask' are int64, but the model was fitted on booleans"),
-        ({"tokens": np.ones((2, LENGTH))}, "'tokens' are float64, but the model was fitted on integers"),
+        ({"mask": np.ones((2, LENGTH), dtype=np.int64)}, "'mask' are int64, and the model has booleans"),
+        ({"tokens": np.ones((2, LENGTH))}, "'tokens' are float64, and the model has integers"),
         ({"tokens": np.ones((2, 3), dtype=np.int64)}, r"'tokens' have shape \(3,\), but the model was"),
         ({"tokens": np.ones((3, LENGTH), dtype=np.int64)}, "one row per record, but mask has 2, tokens has 3"),
     ],
