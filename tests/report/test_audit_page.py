@@ -30,7 +30,8 @@ def audited(few_models: None) -> AuditReport:
     """An audit that really happened, of a small model with all attacks."""
     training, test = load("digits")
     training, test = training.select(training.ids[:120]).in_order(), test.select(test.ids[:60])
-    model = MaxRR(MLP(64, 10, hidden=(8,)), HashCore(0.4, key="test"), epochs=2).fit(training)
+    # Wide and long enough that every head has weights by far, on any machine.
+    model = MaxRR(MLP(64, 10, hidden=(32,)), HashCore(0.4, key="test"), epochs=10).fit(training)
     ids = model.core_.ids[:12]
     receipt = model.unlearn(ids, core_policy="keep-extractor")
     return audit(model, receipt, training.select(ids), test, shadows=8)
