@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lab.lab import Lab
-from lab.public_cases import PEOPLE, PUBLIC, REPEATS, Case, key_of, network_of, recipe_of, share_of
+from lab.public_cases import PEOPLE, PUBLIC, REPEATS, Case, is_far, key_of, network_of, recipe_of, share_of
 from lab.results import Json, Results
 from lab.votes import by_mean
 from maxrr import LinearSVM
@@ -39,8 +39,10 @@ RIDGE = 1e-3  # of the mean square of a feature times the records
 
 
 def measure_others(lab: Lab, results: Results, penalty: float) -> None:
-    """Measure all three, unless the file has them."""
+    """Measure all three, unless the file has them; of the far case the ridge head alone."""
     results.piece(RIDGE_HEAD, partial(try_ridge, lab), 0.0)
+    if is_far(lab.profile):
+        return
     results.piece(SISA, partial(try_sisa, lab, PARTS.get(lab.profile.data, 5)))
     results.piece(RANKED, partial(try_ranked, lab, penalty))
 

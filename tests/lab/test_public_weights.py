@@ -46,8 +46,13 @@ def test_the_tenth_comes_first_and_no_case_twice():
     assert len({case.name for case in every}) == len(every)
     assert {case.share for case in every if case.start == PUBLIC} == {0.0, *EPOCHS}
     assert [case.name for case in every if case.replayed] == ["public weights, core 10 %, seed 0"]
+
+
+def test_of_the_far_case_no_request_is_timed():
     far = cases(replace(PROFILE, data="fashion-mnist"))
-    assert {case.name for case in far} <= {case.name for case in every}
+    assert not any(case.timed for case in far)
+    assert {case.share for case in far} == {0.0, TENTH, 1.0}
+    assert len({case.name for case in far}) == len(far)
 
 
 def test_networks_from_scratch_take_as_many_steps_whatever_the_core(tmp_path):
