@@ -30,7 +30,7 @@ def test_no_call_makes_a_fault(told, mode, tmp_path):
     protocols = Protocols.model_validate({"opendsr": said, "fides": {"host": "http://127.0.0.1:1"}})
     made = app(replace(told, protocols=protocols, resolver=lambda kind, value: None))
     made.state.service.current.refresh()
-    made.state.guard.limits.rate = 1e9
+    made.state.service.limits.rate = 1e9
     schema, seen = schemathesis.openapi.from_dict(made.openapi()), Counter()
     with TestClient(made, raise_server_exceptions=False) as client:
         house = House(client, made.state.service)

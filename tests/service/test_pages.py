@@ -833,7 +833,7 @@ def test_a_request_that_no_plan_answers_has_no_empty_section(house, visit):
 
 def test_the_pages_open_while_there_is_no_model(settings):
     made = app(settings)
-    made.state.service.current.start = made.state.service.current.stop = lambda: None
+    made.state.service.current.refresh = lambda: None
     with TestClient(made, client=("127.0.0.1", 1)) as client:
         house = House(client, made.state.service)
         operator = Visitor(house, OPERATOR)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from maxrr.service import callbacks, webhooks
-from maxrr.service.fides import teller
+from maxrr.service.fides import message
 from maxrr.service.opendsr import OpenDSR
 from maxrr.service.protocols import Protocols
 from maxrr.service.sealing import seal
@@ -57,8 +57,8 @@ def test_the_table_has_what_is_told(start, said, receiver):
         step = callbacks.Step(now, 1, 0, "", "https://x/y", sealed, 1, state, "", "executing")
         answer = OpenDSR(said.opendsr).status(now, state)
         assert by_opendsr == f"`{answer['request_status']}`"
-        assert by_fides == ("waits" if teller(house.service.requests)(step) is None else "complete")
-        event = json.loads(webhooks.message(step, {"https://x/y": b"k"}).body)
+        assert by_fides == ("waits" if message(house.service.requests.keys, step) is None else "complete")
+        event = json.loads(webhooks.message({"https://x/y": b"k"}, step).body)
         assert f"maxrr.request.{by_webhook.strip('`')}" == event["type"]
         assert re.findall(r"`(\w+)`", by_data_rights)[0] in DATA_RIGHTS
         seen.append((state, end))

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from maxrr.errors import TooMany
 from maxrr.service import app
 from maxrr.service.guard import Limits
+from maxrr.service.tokens import Actor
 
 
 def test_a_body_that_is_too_large_is_refused_however_its_size_is_said(house):
@@ -129,12 +130,12 @@ def test_a_token_makes_so_many_calls_and_no_more(settings):
 
 
 def test_a_limit_is_of_each_caller_alone():
-    limits = Limits(1.0)
+    limits, one = Limits(1.0), Actor("one", "operator")
     for _ in range(2):
-        limits.take("one")
+        limits.take(one)
     with pytest.raises(TooMany):
-        limits.take("one")
-    limits.take("another")
+        limits.take(one)
+    limits.take(Actor("another", "operator"))
 
 
 def test_logs_hold_no_token_and_no_record_id(house, caplog, monkeypatch):

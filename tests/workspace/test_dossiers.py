@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,20 @@ from maxrr.evidence import Checkpoint, Envelope, SigningKey
 from maxrr.evidence.log_proofs import Inclusion, leaf_hash
 from maxrr.evidence.sparse_tree import Absence, Presence, key_of, value_of
 from maxrr.workspace import Workspace, WorkspaceError
+from maxrr.workspace.dossiers import earlier_receipts
 from maxrr.workspace.history import frames_in
-from tests.workspace.problems import NEW, cases, contents, copied, history_in, kinds, together, with_replaced
+from tests.workspace.problems import (
+    NEW,
+    NEWCOMERS,
+    cases,
+    contents,
+    copied,
+    history_in,
+    kinds,
+    named,
+    together,
+    with_replaced,
+)
 
 KEY = SigningKey.generate()
 
@@ -151,3 +164,30 @@ def test_a_flipped_bit_of_a_proof_is_damage(used):
     path.write_bytes(content)
     with pytest.raises(WorkspaceError, match=path.name):
         Workspace.open(folder)
+
+
+def naive(workspace, receipt):
+    """Look through all receipts before one, from the newest, for what it says was forgotten before."""
+    gone, found = set(receipt.earlier_tombstones), []
+    for before in workspace.receipts()[receipt.number - 2 :: -1]:
+        named = gone & {*before.tombstones, *(before.subject_tombstones or ())}
+        found, gone = [*found, before] if named else found, gone - named
+    return found
+
+
+def test_earlier_receipts_are_found_and_no_others_read(used, monkeypatch):
+    folder, records, free, person, rest = used
+    with Workspace.open(folder, signing_key=KEY) as workspace:
+        model = workspace.model
+        asked = [model.unlearn([free[0], rest[2]]), model.unlearn(subjects=[person]), model.unlearn([rest[0]])]
+        assert [[each.number for each in naive(workspace, one)] for one in asked] == [[5, 1], [2], [4]]
+        read, receipt = [], type(workspace._store).receipt
+        with monkeypatch.context() as patch:
+            patch.setattr(type(workspace._store), "receipt", lambda self, at: read.append(at) or receipt(self, at))
+            found = [earlier_receipts(workspace, one) for one in asked]
+        assert found == [naive(workspace, one) for one in asked]
+        assert read == [5, 1, 2, 4]
+        new = named(NEWCOMERS) if records.ids.dtype.kind == "U" else NEWCOMERS
+        model.add(replace(new, subjects=np.full(len(new), person)))
+        model.unlearn(subjects=[person], core_policy="keep-extractor")
+        assert earlier_receipts(workspace, asked[1]) == naive(workspace, asked[1])  # not the receipt of today

@@ -1,26 +1,41 @@
 """The HTTP interface: what it is made of, and how it starts."""
 
+import time
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from threading import Event, Thread
+from typing import NamedTuple
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import select
 
-from maxrr.service import pages, problems, routes, tables
+from maxrr.service import fides, pages, problems, routes, tables, webhooks
+from maxrr.service.callbacks import Callbacks, Teller
 from maxrr.service.current import Current
 from maxrr.service.database import Database
-from maxrr.service.guard import Guard, Watch
+from maxrr.service.guard import Limits, Watch
 from maxrr.service.jobs import Jobs
-from maxrr.service.plugs import plugged
+from maxrr.service.opendsr import OpenDSR
+from maxrr.service.protocols import Protocols
 from maxrr.service.requests import Requests
 from maxrr.service.sealing import RequestKeys
 from maxrr.service.settings import Settings
 from maxrr.service.tokens import Tokens
 from maxrr.version import __version__
 from maxrr.workspace import OlderCopyWarning
+
+
+class Heard(NamedTuple):
+    """What a worker does, the code of what stops it, and how many seconds ago it was heard of."""
+
+    name: str
+    doing: str
+    code: str
+    ago: float
 
 
 @dataclass(frozen=True)
@@ -32,20 +47,23 @@ class Service:
     tokens: Tokens
     current: Current
     jobs: Jobs
+    limits: Limits
 
     @classmethod
     def of(cls, settings: Settings) -> "Service":
         """Open the database and the file of keys, or make them."""
         keys = RequestKeys(settings.folder / "request-keys.bin")
         database = Database(settings.url, may_be_new=not keys.are_some)
-        return cls(settings, Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database))
+        return cls(
+            settings, Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database),
+            Limits(settings.rate),
+        )  # fmt: skip
 
-    def workers(self) -> dict[str, tuple[str, str, float]]:
-        """Return what each worker does, what stops it, and when it was last heard of."""
+    def workers(self) -> list[Heard]:
+        """Return what each worker does, what stops it, and how long ago it was heard of."""
         table = tables.workers.c
-        with self.requests.database.read() as connection:
-            rows = connection.execute(select(table.name, table.doing, table.code, table.seen))
-            return {row.name: (row.doing, row.code, row.seen) for row in rows}
+        rows = self.requests.database.rows(select(table.name, table.doing, table.code, table.seen).order_by(table.name))
+        return [Heard(name, doing, code, max(0.0, time.time() - seen)) for name, doing, code, seen in rows]
 
     def close(self) -> None:
         """Close what was opened."""
@@ -72,11 +90,16 @@ def app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
-        service.current.start()
-        callbacks.start()
+        stopping = Event()
+        threads = [
+            Thread(target=work, args=[stopping], daemon=True) for work in (service.current.follow, callbacks.run)
+        ]
+        for each in threads:
+            each.start()
         yield
-        await run_in_threadpool(callbacks.stop)
-        await run_in_threadpool(service.current.stop)
+        stopping.set()
+        for each in threads:
+            await run_in_threadpool(each.join)
         service.close()
 
     made = FastAPI(
@@ -84,11 +107,38 @@ def app(settings: Settings) -> FastAPI:
         redirect_slashes=False, responses={"4XX": problems.PROBLEM, "5XX": problems.PROBLEM},
         description="Requests of people to a classifier that forgets, and predictions from it.",
     )  # fmt: skip
-    made.state.service, made.state.guard = service, Guard(service.tokens, settings.rate)
-    made.state.callbacks = callbacks
+    made.state.service, made.state.callbacks = service, callbacks
     for each in (routes.router, pages.router, *routers):
         made.include_router(each)
     for kind in (*problems.ANSWERED, OSError):
         made.add_exception_handler(kind, problems.answer_with)
     made.add_middleware(Watch, body=settings.body)
     return made
+
+
+def plugged(settings: Settings, requests: Requests) -> tuple[list[APIRouter], Callbacks]:
+    """Return the routes of the protocols that the operator chose, and what tells others of requests.
+
+    Raises
+    ------
+    ValueError
+        A file that the operator named is not as it has to be, or nothing maps identities to subjects.
+    """
+    said = settings.protocols or Protocols()
+    if (said.opendsr or said.fides) and settings.resolver is None:
+        raise ValueError("OpenDSR and Fides name people by identities: a resolver is to map them to subjects")
+    routers, tellers, hosts = list[APIRouter](), dict[str, Teller](), dict[str, Sequence[str]]()
+    if said.opendsr is not None:
+        opendsr = OpenDSR(said.opendsr)
+        routers.append(opendsr.router())
+        tellers["opendsr"] = opendsr.message
+        hosts["opendsr"] = [host for some in said.opendsr.callbacks.values() for host in some]
+    if said.fides is not None:
+        routers.append(fides.router)
+        tellers["fides"], hosts["fides"] = partial(fides.message, requests.keys), [said.fides.host]
+    secrets = {each.url: webhooks.secret_in(each.secret) for each in said.webhooks}
+    tellers["webhook"] = partial(webhooks.message, secrets)
+    hosts["webhook"] = ["/".join(url.split("/")[:3]) for url in secrets]
+    callbacks = Callbacks(requests, tellers, hosts)
+    callbacks.follow(list(secrets))
+    return routers, callbacks

@@ -5,7 +5,6 @@ a delivery has it for two minutes; if nobody wrote by then what came of it, it i
 """
 
 import http.client
-import logging
 import socket
 import threading
 import time
@@ -19,15 +18,13 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
-from maxrr.errors import HostNotAllowed, MaxRRError, NamesDestroyed
+from maxrr.errors import HostNotAllowed, NamesDestroyed
 from maxrr.service import tables
 from maxrr.service.problems import note
 from maxrr.service.protocols import host_of
 from maxrr.service.requests import SHOWN, Request, Requests, now, request_of
 from maxrr.service.states import DONE
 from maxrr.unlearning.actions import Guarantee
-
-log = logging.getLogger("maxrr.service")
 
 PAUSE = 0.25  # seconds between two looks
 TAKEN = 120.0  # seconds for which a delivery belongs to whoever took it
@@ -100,17 +97,16 @@ class Callbacks:
         self.requests = requests
         self.tellers = tellers
         self.hosts = hosts
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="callbacks", daemon=True)
 
-    def start(self) -> None:
-        """Begin to send."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End it after what is being sent."""
-        self._stopping.set()
-        self._thread.join()
+    def run(self, stopping: threading.Event) -> None:
+        """Send until the server stops."""
+        while not stopping.wait(PAUSE):
+            try:
+                while self.turn() and not stopping.is_set():
+                    pass
+            except Exception as error:  # nothing ends this but its end
+                note(error, "nobody can be told now")
+                stopping.wait(FIRST)
 
     def follow(self, urls: Sequence[str]) -> None:
         """Tell these of the steps of all requests from now on, and nobody else of more than one request."""
@@ -145,18 +141,7 @@ class Callbacks:
         shown = requests.id.label("request"), callbacks.protocol, callbacks.url, table.tries, table.code, table.ended
         joined = requests.serial == table.request, callbacks.serial == table.callback, table.code != ""
         chosen = select(*shown).where(*joined).order_by(table.serial.desc()).limit(limit)
-        with self.requests.database.read() as connection:
-            return [dict(row) for row in connection.execute(chosen).mappings()]
-
-    def _run(self) -> None:
-        while not self._stopping.wait(PAUSE):
-            try:
-                while self.turn() and not self._stopping.is_set():
-                    pass
-            except Exception as error:  # nothing ends this but its end
-                note(error)
-                log.error("nobody can be told now: %s", error.code if isinstance(error, MaxRRError) else "fault")
-                self._stopping.wait(FIRST)
+        return [dict(row._mapping) for row in self.requests.database.rows(chosen)]
 
     def _taken(self) -> list[Step]:
         """Take deliveries that are due, none before an earlier one of the same request to the same receiver."""
@@ -186,9 +171,7 @@ class Callbacks:
             table.serial.in_(serials), events.serial == table.event, callbacks.serial == table.callback,
             requests.serial == table.request,
         ).order_by(table.serial)  # fmt: skip
-        with self.requests.database.read() as connection:
-            rows = connection.execute(chosen).all()
-        return [Step(request_of(row), *row[len(SHOWN) :]) for row in rows]
+        return [Step(request_of(row), *row[len(SHOWN) :]) for row in self.requests.database.rows(chosen)]
 
     def _send(self, host: str, some: Sequence[Step]) -> None:
         """Send to one host, one after the other. Where it cannot be reached, the others wait as well."""
@@ -208,12 +191,11 @@ class Callbacks:
                 arrived.append(step.request.serial)
         self._write(endings)
         if arrived:
-            self.requests.note_fetched(arrived, some[0].protocol)
+            self.requests.note("fetched", arrived, some[0].protocol)
 
     def _write(self, endings: Sequence[Mapping[str, Any]]) -> None:
         table = tables.deliveries
-        with self.requests.database.write() as connection:
-            connection.execute(update(table).where(table.c.serial == bindparam("at")), endings)
+        self.requests.database.run(update(table).where(table.c.serial == bindparam("at")), endings)
 
 
 def ending(step: Step, code: str) -> dict[str, Any]:

@@ -1,17 +1,15 @@
 """The model that a server predicts and plans with: a snapshot, replaced as a whole when the workspace has gone on."""
 
-import logging
 import threading
 import time
 from dataclasses import dataclass
 from functools import cached_property
 
 from maxrr.errors import MaxRRError, ModelAway
+from maxrr.service.problems import note
 from maxrr.service.settings import Settings
-from maxrr.unlearning import MaxRR, Receipt
+from maxrr.unlearning import MaxRR
 from maxrr.workspace import Status, Workspace
-
-log = logging.getLogger("maxrr.service")
 
 PAUSE = 0.2  # seconds between two looks at the history
 SHARE = 10  # a snapshot is read again after ten times as long as that takes: predictions have the machine meanwhile
@@ -38,16 +36,6 @@ class Snapshot:
         """What is in the workspace."""
         return self.workspace.status()
 
-    def earlier(self, receipt: Receipt) -> list[Receipt]:
-        """Return the receipts by which was forgotten what was asked for once more, the newest first."""
-        gone, found = set(receipt.earlier_tombstones), list[Receipt]()
-        number = min(receipt.number - 1, self.status.requests) if gone else 0
-        while gone and number:
-            before = self.workspace.receipt(number).receipt
-            named = gone & {*before.tombstones, *(before.subject_tombstones or ())}
-            found, gone, number = found + [before] * bool(named), gone - named, number - 1
-        return found
-
 
 class Current:
     """A snapshot of the workspace that follows it. Whoever has one keeps it: another takes its place, all at once.
@@ -63,17 +51,6 @@ class Current:
         self.code = ModelAway.code
         self.found: Snapshot | None = None
         self._read = dict[str, int]()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="snapshot", daemon=True)
-
-    def start(self) -> None:
-        """Begin to follow the workspace."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End following it."""
-        self._stopping.set()
-        self._thread.join()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -99,14 +76,14 @@ class Current:
         workspace.model.plan(workspace.model.ids_of()[:1].tolist())  # makes the indexes, for which no caller waits
         self.found, self._read = Snapshot(workspace), grown
 
-    def _follow(self) -> None:
+    def follow(self, stopping: threading.Event) -> None:
+        """Follow the workspace until the server stops."""
         pause = PAUSE
-        while not self._stopping.wait(pause):
+        while not stopping.wait(pause):
             begun = time.monotonic()
             try:
                 self.refresh()
                 self.code = ""
             except (MaxRRError, OSError, MemoryError) as error:
-                self.code = error.code if isinstance(error, MaxRRError) else type(error).__name__
-                log.error("the model could not be read: %s", self.code)
+                self.code = note(error, "the model could not be read")
             pause = max(PAUSE, SHARE * (time.monotonic() - begun))

@@ -3,11 +3,11 @@
 import errno
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, Executable, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, TimeoutError
 from sqlalchemy.exc import DataError as Unfit
@@ -65,6 +65,16 @@ class Database:
             connection.begin(),
         ):  # fmt: skip
             yield connection
+
+    def rows(self, query: Executable) -> Sequence[Any]:
+        """Return what a query finds."""
+        with self.read() as connection:
+            return connection.execute(query).all()
+
+    def run(self, statement: Executable, values: Any = None) -> None:
+        """Run one statement in a transaction of its own, once for each of some values where there are several."""
+        with self.write() as connection:
+            connection.execute(statement, values)
 
     @contextmanager
     def reached(self) -> Iterator[None]:

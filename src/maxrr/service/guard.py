@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maxrr.errors import NotAllowed, NoToken, TooLarge, TooMany
 from maxrr.service.problems import note, problem
-from maxrr.service.tokens import Actor, Tokens
+from maxrr.service.tokens import Actor
 
 log = logging.getLogger("maxrr.access")
 
@@ -33,13 +33,13 @@ SAFE = {
 
 
 class Limits:
-    """How many calls each caller makes: so many a second, counted over two seconds. All are counted on one thread."""
+    """How many calls each actor makes: so many a second, counted over two seconds. All are counted on one thread."""
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
-        self._calls, self._until = Counter[str](), 0.0
+        self._calls, self._until = Counter[Actor](), 0.0
 
-    def take(self, who: str) -> None:
+    def take(self, actor: Actor) -> None:
         """Count a call.
 
         Raises
@@ -49,35 +49,20 @@ class Limits:
         """
         if time.monotonic() > self._until:
             self._calls, self._until = Counter(), time.monotonic() + WINDOW
-        self._calls[who] += 1
-        if self._calls[who] > self.rate * WINDOW:
+        self._calls[actor] += 1
+        if self._calls[actor] > self.rate * WINDOW:
             raise TooMany("too many calls: wait a second")
 
 
-class Guard:
-    """Finds out who calls.
-
-    Parameters
-    ----------
-    tokens : Tokens
-        The tokens that are taken.
-    rate : float
-        How many calls a second each may make.
-    """
-
-    def __init__(self, tokens: Tokens, rate: float) -> None:
-        self.tokens, self.limits = tokens, Limits(rate)
-
-    async def actor(self, request: Request) -> Actor:
-        """Return who calls, by the token in the header."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not token:
-            raise NoToken("this needs a token: Authorization: Bearer …")
-        found = self.tokens.remembered(token)
-        if found is None:
-            found = await run_in_threadpool(self.tokens.find, token)
-        self.limits.take(f"{found.role} {found.name}")
-        return found
+async def caller(request: Request) -> Actor:
+    """Return who calls, by the token in the header."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not token:
+        raise NoToken("this needs a token: Authorization: Bearer …")
+    service = request.app.state.service
+    found: Actor = service.tokens.remembered(token) or await run_in_threadpool(service.tokens.find, token)
+    service.limits.take(found)
+    return found
 
 
 class needs(HTTPBearer):  # noqa: N801 (reads as a verb where a route depends on it)
@@ -88,7 +73,7 @@ class needs(HTTPBearer):  # noqa: N801 (reads as a verb where a route depends on
         self.roles = roles
 
     async def __call__(self, request: Request) -> Actor:  # type: ignore[override]
-        actor: Actor = request.scope.get("caller") or await request.app.state.guard.actor(request)
+        actor: Actor = request.scope.get("caller") or await caller(request)
         request.scope["actor"] = actor.name
         if actor.role not in self.roles:
             raise NotAllowed(f"the role {actor.role} does not allow this: it takes {' or '.join(self.roles)}")

@@ -72,14 +72,13 @@ class Jobs:
     def ask(self, request: int, kind: str, actor: str) -> None:
         """Queue a job about the request with this serial number, if the same is not queued or running already."""
         row = {"request": request, "kind": kind, "state": QUEUED, "actor": actor, "time": now()}
-        with suppress(IntegrityError), self.database.write() as connection:
-            connection.execute(insert(tables.jobs).values(**row, progress="", result="", tries=0))
+        with suppress(IntegrityError):
+            self.database.run(insert(tables.jobs).values(**row, progress="", result="", tries=0))
 
     def of(self, request: Request) -> list[Job]:
         """Return the jobs about a request, from the first."""
         query = select(*COLUMNS).where(tables.jobs.c.request == request.serial).order_by(tables.jobs.c.serial)
-        with self.database.read() as connection:
-            return [Job(*row) for row in connection.execute(query)]
+        return [Job(*row) for row in self.database.rows(query)]
 
     def turn(self, worker: str) -> bool:
         """Do the next job on a snapshot, and say whether there was one. Any worker may, whoever holds the workspace."""
@@ -93,8 +92,7 @@ class Jobs:
             """Note how far the job is, unless another worker has it by now."""
             table = tables.jobs
             mine = update(table).where(table.c.serial == serial, table.c.worker == worker)
-            with self.database.write() as connection:
-                connection.execute(mine.values(time=now(), until=time.time() + TAKEN, **values))
+            self.database.run(mine.values(time=now(), until=time.time() + TAKEN, **values))
 
         def keep() -> None:
             while not ended.wait(PAUSE):

@@ -1,17 +1,15 @@
 """What is counted, as Prometheus reads it."""
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from maxrr.service.guard import BOUNDS, Watch
 from maxrr.service.states import STATES
 from maxrr.service.versions import Version
 
-Workers = Mapping[str, tuple[str, str, float]]
 
-
-def text(watch: Watch, counts: Mapping[str, int], workers: Workers, last: Sequence[Version]) -> str:
+def text(watch: Watch, counts: Mapping[str, int], workers: Sequence[Any], last: Sequence[Version]) -> str:
     """Return all metrics: of the calls to this server, the requests, the workers, and the last version of the model."""
     return "\n".join([*calls(watch), *gauges(counts, workers, last), ""])
 
@@ -38,7 +36,7 @@ def gauge(name: str, *values: float | tuple[str, float]) -> Iterator[str]:
         yield f"maxrr_{name}{labels and f'{{{labels}}}'} {value}"
 
 
-def gauges(counts: Mapping[str, int], workers: Workers, last: Sequence[Version]) -> Iterator[str]:
+def gauges(counts: Mapping[str, int], workers: Sequence[Any], last: Sequence[Version]) -> Iterator[str]:
     """The requests by state, and those that are late or due within a week; answers that have not arrived yet; how long
     ago the workers were heard of, and what stops them; and the last version of the model.
     """
@@ -46,8 +44,7 @@ def gauges(counts: Mapping[str, int], workers: Workers, last: Sequence[Version])
     yield from gauge("requests_late", counts["late"])
     yield from gauge("requests_due_soon", counts["due_soon"])
     yield from gauge("answers", *((f'state="{name}"', counts[name]) for name in ("not_fetched", "not_delivered")))
-    ago = {name: (code, max(0.0, time.time() - seen)) for name, (_, code, seen) in sorted(workers.items())}
-    heard = ((f'worker="{name}",stopped_by="{code}"', round(then, 1)) for name, (code, then) in ago.items())
+    heard = ((f'worker="{each.name}",stopped_by="{each.code}"', round(each.ago, 1)) for each in workers)
     yield from gauge("worker_seen_seconds", *heard)
     for each in last:
         yield from gauge("model", (f'version="{each.model[:16]}"', 1))

@@ -43,6 +43,7 @@ from maxrr.unlearning.receipts import in_words
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.version import __version__
 from maxrr.workspace.dossiers import OPERATOR as SENDER
+from maxrr.workspace.dossiers import earlier_receipts
 
 READ, ASK, WATCH = (REQUESTER, OPERATOR, AUDITOR), (REQUESTER, OPERATOR), (OPERATOR, AUDITOR)
 POLICY = (
@@ -117,7 +118,7 @@ def signed_in(*roles: str) -> Callable[[Call], Awaitable[Actor]]:
     async def check(call: Call) -> Actor:
         actor, until = await run_in_threadpool(sessions.find, call.app.state.service.requests.database, cookie_of(call))
         call.scope.update(actor=actor.name, reader=actor, until=until)
-        call.app.state.guard.limits.take(f"{actor.role} {actor.name}")
+        call.app.state.service.limits.take(actor)
         if actor.role not in roles:
             raise NotAllowed(f"a token of the role {actor.role} does not open this page: it takes {' or '.join(roles)}")
         return actor
@@ -194,7 +195,7 @@ async def sign_in(call: Call, said: Form) -> Response:
     """Begin a session, under a new cookie, for whoever has a token."""
     token, back = said.get("token", "").strip(), said.get("back", "/")
     try:
-        actor = await run_in_threadpool(call.app.state.guard.tokens.find, token)
+        actor = await run_in_threadpool(call.app.state.service.tokens.find, token)
     except NoToken as error:
         return at_door(call, back, 401, error.code)
     if actor.role not in READ:
@@ -216,15 +217,10 @@ def sign_out(call: Call, said: Form) -> Response:
 # Requests
 
 
-def owner_of(actor: Actor) -> str | None:
-    """Whose requests somebody sees: None for all."""
-    return actor.name if actor.role == REQUESTER else None
-
-
 @router.get("/")
 def overview(call: Call, actor: Reader) -> Response:
     """Show where things stand, and what is to be done next."""
-    requests, owner = call.app.state.service.requests, owner_of(actor)
+    requests, owner = call.app.state.service.requests, actor.sees
     some = partial(requests.listed, owner=owner, limit=NEXT)
     return show(
         call, "overview", counts=requests.counts(owner), received=requests.received_by_day(DAYS, owner),
@@ -238,16 +234,15 @@ def listed(
     call: Call, actor: Reader, which: str = "open", order: str = "", after: str = "", find: str = ""
 ) -> Response:  # fmt: skip
     """List requests, a page at a time; or go to the one with this id."""
-    requests, owner = call.app.state.service.requests, owner_of(actor)
+    requests, owner = call.app.state.service.requests, actor.sees
     if find.strip():
         return RedirectResponse(f"/requests/{requests.find(find.strip().lower(), owner).id}", 303)
-    if which not in LISTS or not re.fullmatch(r"(\d{4}-\d\d-\d\d\.\d{1,18})?", after):
+    if which not in LISTS or not re.match(routes.PLACE, after):
         raise DataError("there is no such list: choose one of those above")
     order = order or ("due" if which in ("open", "late", "handing", *OPEN) else "newest")
-    last, _, serial = after.partition(".")
     some = requests.listed(
         LISTS[which], owner=owner, late=which == "late", delivered=False if which == "handing" else None,
-        due_first=order == "due", after=(last, int(serial)) if after else None, limit=SHOWN,
+        due_first=order == "due", after=after, limit=SHOWN,
     )  # fmt: skip
     return show(call, "requests", some=some, which=which, order=order, after=after, counts=requests.counts(owner))
 
@@ -273,7 +268,7 @@ def show_request(call: Call, template: str, request: Request, **values: Any) -> 
     body = None if call.scope["reader"].role == AUDITOR else requests.bodies([request]).get(request.serial)
     handed = None if request.number is None else HandedReceipt.from_bytes(requests.answer(request))
     snapshot: Snapshot | None = service.current.found
-    earlier = snapshot.earlier(handed.receipt) if handed and snapshot else []
+    earlier = earlier_receipts(snapshot.workspace, handed.receipt) if handed and snapshot else []
     return show(
         call, template, request=request, body=body, receipt=handed, events=requests.events(request.serial),
         jobs=service.jobs.of(request), earlier=earlier, **values,
@@ -356,7 +351,7 @@ def sent(call: Call, template: str, said: dict[str, str], read: Callable[[], Ask
     try:
         asked = read()
         if service.requests.before(asked, who.name, key) is None:
-            check_new(service, asked, owner_of(who), said)
+            check_new(service, asked, who.sees, said)
         return RedirectResponse(f"/requests/{taken(service, asked, who.name, key)[0].id}", 303)
     except ValidationError as error:
         return form("wrong-value", str(next(iter(error.errors()[0]["loc"]), "")))

@@ -59,8 +59,14 @@ def status_and_words(error: errors.MaxRRError) -> tuple[int, str]:
     return status, (words or error.code).splitlines()[0]
 
 
-def note(error: BaseException) -> None:
-    """Log a fault of ours, or a refusal that is none, by its kind and its place: its message may name records."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    level, what = (logging.INFO, "refused") if isinstance(error, errors.MaxRRError) else (logging.ERROR, "fault")
-    log.log(level, "%s: %s at %s:%d", what, type(error).__name__, frame.filename, frame.lineno or 0)
+def note(error: BaseException, what: str = "") -> str:
+    """Log an error by its kind and place, as its message may name records, and return its code; or else its kind.
+
+    `what` says what it stops. An error of ours that stops nothing is a refusal, and no fault.
+    """
+    frame, kind = traceback.extract_tb(error.__traceback__)[-1], type(error).__name__
+    is_ours = isinstance(error, errors.MaxRRError)
+    level = logging.INFO if is_ours and not what else logging.ERROR
+    words = what or ("refused" if is_ours else "fault")
+    log.log(level, "%s: %s at %s:%d", words, kind, frame.filename, frame.lineno or 0)
+    return error.code if isinstance(error, errors.MaxRRError) else kind

@@ -148,6 +148,11 @@ class Request(Standing):
         return (date.fromisoformat(self.due) - today()).days
 
     @property
+    def place(self) -> str:
+        """Where it stands in lists, of whichever order."""
+        return f"{self.due}.{self.serial}"
+
+    @property
     def is_late(self) -> bool:
         """Whether it was due before today and has no answer yet."""
         return self.state in LEFT and self.days_left < 0
@@ -296,13 +301,12 @@ class Requests:
             return None
         table = tables.requests.c
         same = table.owner == owner, table.idempotency == fingerprint(self.keys.own, [owner, idempotency])
-        with self.database.read() as connection:
-            row = connection.execute(select(*SHOWN, table.fingerprint).where(*same)).one_or_none()
-        if row is None:
+        rows = self.database.rows(select(*SHOWN, table.fingerprint).where(*same))
+        if not rows:
             return None
-        found = request_of(row)
+        found = request_of(rows[0])
         with suppress(NamesDestroyed):
-            if fingerprint(self.keys.find(found.serial), asked.said) == row.fingerprint:
+            if fingerprint(self.keys.find(found.serial), asked.said) == rows[0].fingerprint:
                 return found
         raise KeyReused(f"this idempotency key is that of request {found.id}, which asked for other things or is over")
 
@@ -317,22 +321,21 @@ class Requests:
             There is none.
         """
         query = select(*SHOWN).where(tables.requests.c[by] == id_.replace("\0", "?"))  # PostgreSQL has no NUL
-        with self.database.read() as connection:
-            row = connection.execute(query if owner is None else query.where(tables.requests.c.owner == owner)).first()
-        if row is None:
+        found = self.database.rows(query if owner is None else query.where(tables.requests.c.owner == owner))
+        if not found:
             raise UnknownRequest("there is no such request, or it is somebody else's")
-        return request_of(row)
+        return request_of(found[0])
 
     def listed(
         self, states: Sequence[str] = (), *, owner: str | None = None, late: bool = False, due_first: bool = False,
-        delivered: bool | None = None, after: tuple[str, int] | None = None, limit: int = 50,
+        delivered: bool | None = None, after: str = "", limit: int = 50,
     ) -> list[Request]:  # fmt: skip
         """Return a page of requests, the newest first, or those that are due next.
 
-        `delivered` chooses answers that were delivered, or those that were not. `after` is the last one of the page
-        before: its day and its serial number.
+        `delivered` chooses answers that were delivered, or those that were not. `after` is the `place` of the
+        last one of the page before.
         """
-        table = tables.requests
+        table, (day, _, serial) = tables.requests, (after or ".0").partition(".")
         query = select(*SHOWN).limit(limit)
         if states:
             query = query.where(table.c.state.in_(states))
@@ -344,18 +347,16 @@ class Requests:
             query = query.where(table.c.state == DONE, table.c.delivered.is_not(None) == delivered)
         if due_first:
             query = query.order_by(table.c.due, table.c.serial)
-            later = tuple_(table.c.due, table.c.serial) > tuple_(*after or ("", 0))
+            later = tuple_(table.c.due, table.c.serial) > tuple_(day, int(serial))
         else:
             query = query.order_by(table.c.serial.desc())
-            later = table.c.serial < after[1] if after else true()
-        with self.database.read() as connection:
-            return [request_of(row) for row in connection.execute(query.where(later))]
+            later = table.c.serial < int(serial) if after else true()
+        return [request_of(row) for row in self.database.rows(query.where(later))]
 
     def events(self, serial: int) -> list[Event]:
         """Return what happened to a request, from the first."""
         query = select(*TOLD).where(tables.events.c.request == serial).order_by(tables.events.c.serial)
-        with self.database.read() as connection:
-            return [Event(*row) for row in connection.execute(query)]
+        return [Event(*row) for row in self.database.rows(query)]
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
         """Return how many requests there are by state, how many without an answer are late, and due within a week, and
@@ -371,20 +372,16 @@ class Requests:
             "not_fetched": (is_done, table.fetched.is_(None)),
             "not_delivered": (is_done, table.delivered.is_(None)),
         }
-        with self.database.read() as connection:
-            by_state = connection.execute(select(table.state, func.count()).where(whose).group_by(table.state))
-            found = {row[0]: int(row[1]) for row in by_state}
-            for name, those in counted.items():
-                found[name] = connection.execute(select(func.count()).where(whose, *those)).scalar_one()
-        return found
+        by_state = select(table.state, func.count()).where(whose).group_by(table.state)
+        others = select(*(func.count().filter(*those).label(name) for name, those in counted.items())).where(whose)
+        return dict(map(tuple, self.database.rows(by_state))) | dict(self.database.rows(others)[0]._mapping)
 
     def received_by_day(self, days: int, owner: str | None = None) -> list[tuple[date, int]]:
         """Return how many requests were received on each of the last days, of this owner alone where one is named."""
         table, first = tables.requests.c, today() - timedelta(days=days - 1)
         day, whose = func.substr(table.received, 1, 10), true() if owner is None else table.owner == owner
         query = select(day, func.count()).where(table.received >= first.isoformat(), whose).group_by(day)
-        with self.database.read() as connection:
-            found = {row[0]: int(row[1]) for row in connection.execute(query)}
+        found = {row[0]: int(row[1]) for row in self.database.rows(query)}
         last = [first + timedelta(days=past) for past in range(days)]
         return [(each, found.get(each.isoformat(), 0)) for each in last]
 
@@ -405,9 +402,7 @@ class Requests:
         """Return what requests ask for, by their serial numbers, as far as it can be read."""
         table, found = tables.requests.c, dict[int, dict[str, Any]]()
         query = select(table.serial, table.id, table.sealed).where(table.serial.in_([each.serial for each in some]))
-        with self.database.read() as connection:
-            rows = connection.execute(query.where(table.sealed.is_not(None))).all()
-        for row in rows:
+        for row in self.database.rows(query.where(table.sealed.is_not(None))):
             with suppress(NamesDestroyed):
                 found[row.serial] = json.loads(unseal(self.keys.find(row.serial), row.id, row.sealed))
         return found
@@ -423,8 +418,7 @@ class Requests:
             It is a statement that names somebody, and was delivered.
         """
         query = select(tables.requests.c.answer).where(tables.requests.c.serial == request.serial)
-        with self.database.read() as connection:
-            found: bytes | None = connection.scalar(query)
+        found: bytes | None = self.database.rows(query)[0].answer
         if found is None:
             raise WrongState(f"request {request.id} is {request.state}, and has no answer")
         return found if request.number else unseal(self.keys.find(request.serial), request.id, found)
@@ -492,10 +486,6 @@ class Requests:
         self._delivered([request.serial], actor)
         return self.find(request.id)
 
-    def note_fetched(self, serials: Sequence[int], actor: str) -> None:
-        """Note that answers have reached who asked."""
-        self._note("fetched", serials, actor)
-
     def forget(self, days: int) -> int:
         """Destroy what names people in requests that were over so many days ago, and return in how many.
 
@@ -506,18 +496,18 @@ class Requests:
         fetched = and_(table.state == DONE, table.fetched < before)
         ended = and_(or_(table.state == FAILED, table.kind != ERASE), table.ended < before)
         is_over = or_(table.state.in_(UNANSWERED), fetched, ended)
-        with self.database.read() as connection:
-            serials = list(connection.scalars(select(table.serial).where(table.sealed.is_not(None), is_over)))
+        rows = self.database.rows(select(table.serial).where(table.sealed.is_not(None), is_over))
+        serials = [row.serial for row in rows]
         self._delivered(serials, "service:names")
         return len(serials)
 
     def _delivered(self, serials: Sequence[int], actor: str) -> None:
         """Destroy keys, and note it after that: it is done again where a crash comes between."""
         self.keys.destroy(serials)
-        self._note("delivered", serials, actor, sealed=None)
+        self.note("delivered", serials, actor, sealed=None)
 
-    def _note(self, what: str, serials: Sequence[int], actor: str, **values: Any) -> None:
-        """Note once when answers were fetched or delivered, as an event, too, which changes no state."""
+    def note(self, what: str, serials: Sequence[int], actor: str, **values: Any) -> None:
+        """Note once when answers were "fetched" or "delivered", as an event, too, which changes no state."""
         table = tables.requests
         first = update(table).where(table.c.serial.in_(serials), table.c[what].is_(None)).returning(table.c.serial)
         with self.database.write() as connection:

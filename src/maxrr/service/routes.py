@@ -1,7 +1,6 @@
 """The routes of the HTTP interface, each with the roles that may call it."""
 
 import json
-import time
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from itertools import compress
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi import Request as Call
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from sqlalchemy import select
 
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import DataError, MaxRRError, WrongState
@@ -23,6 +23,7 @@ from maxrr.service.requests import Asked, Event, Request, Standing, today
 from maxrr.service.states import ADD, CANCELLED, ERASE, PLANNED, RECTIFY, REFUSED, STATES
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES, Actor
 from maxrr.unlearning.actions import REFUSE
+from maxrr.workspace.dossiers import earlier_receipts
 
 router = APIRouter(route_class=Guarded)
 
@@ -37,6 +38,7 @@ Identifier = StrictInt | Annotated[StrictStr, Field(min_length=1, max_length=500
 Reason = Annotated[str, Field(max_length=400, description="Why, in words; it stays in the events: name nobody.")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
 VERSION = "Maxrr-Model"
+PLACE = r"^(\d{4}-\d\d-\d\d\.\d{1,18})?$"
 
 
 class Strict(BaseModel):
@@ -120,12 +122,6 @@ class Page(BaseModel):
     next: str | None
 
 
-class Predictions(BaseModel):
-    """The class of each record."""
-
-    classes: list[str | int]
-
-
 def shown(request: Request, events: list[Event] | None = None) -> RequestShown:
     """Return a request as callers see it."""
     said = {each.name: getattr(request, each.name) for each in fields(Standing)}
@@ -135,7 +131,7 @@ def shown(request: Request, events: list[Event] | None = None) -> RequestShown:
 
 def found(call: Call, id_: str, actor: Actor) -> Request:
     """Return a request that this caller may see."""
-    request: Request = call.app.state.service.requests.find(id_, actor.name if actor.role == REQUESTER else None)
+    request: Request = call.app.state.service.requests.find(id_, actor.sees)
     return request
 
 
@@ -207,18 +203,16 @@ def listed(
     call: Call, actor: Reader, state: Annotated[list[str] | None, Query()] = None, late: bool = False,
     delivered: bool | None = None, order: Literal["newest", "due"] = "newest",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    after: Annotated[str | None, Query(pattern=r"^\d{4}-\d\d-\d\d\.\d{1,18}$")] = None,
+    after: Annotated[str, Query(pattern=PLACE)] = "",
 ) -> Page:  # fmt: skip
     """List requests: those of a state, late ones, those whose answer was delivered or not; a page at a time."""
     if wrong := set(state or ()) - set(STATES):
         raise DataError(f"there is no state {min(wrong)!r:.40}: {', '.join(STATES)}")
-    day, _, serial = (after or "").partition(".")
     some = call.app.state.service.requests.listed(
-        state or (), owner=actor.name if actor.role == REQUESTER else None, late=late, due_first=order == "due",
-        delivered=delivered, after=(day, int(serial)) if after else None, limit=limit,
+        state or (), owner=actor.sees, late=late, due_first=order == "due",
+        delivered=delivered, after=after, limit=limit,
     )  # fmt: skip
-    more = f"{some[-1].due}.{some[-1].serial}" if len(some) == limit else None
-    return Page(requests=[shown(each) for each in some], next=more)
+    return Page(requests=[shown(each) for each in some], next=some[-1].place if len(some) == limit else None)
 
 
 @router.get("/v1/requests/{id}")
@@ -301,7 +295,7 @@ def receipt(call: Call, id: str, actor: Reader) -> Response:
 def note_fetched(call: Call, request: Request, actor: Actor) -> None:
     """Note that an answer has reached who asked, where it is they who have it now."""
     if request.fetched is None and actor.name == request.owner:
-        call.app.state.service.requests.note_fetched([request.serial], actor.name)
+        call.app.state.service.requests.note("fetched", [request.serial], actor.name)
 
 
 @router.get("/v1/requests/{id}/page", response_class=Response)
@@ -320,7 +314,7 @@ def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "htm
     if snapshot.status.requests < request.number:
         raise WrongState(f"the receipt of request {id} is being read: try again")
     mine = snapshot.workspace.receipt(request.number).receipt
-    about = next((each for each in (mine, *snapshot.earlier(mine)) if each.tombstones), mine)
+    about = next((each for each in (mine, *earlier_receipts(snapshot.workspace, mine)) if each.tombstones), mine)
     ids = list(compress(ids, snapshot.model.on_receipt(about, ids).forgotten)) or ids
     dossier = Dossier.from_object(snapshot.workspace.dossier(about.number, subject=subject, ids=ids or None))
     note_fetched(call, request, actor)
@@ -340,12 +334,12 @@ def delivered(call: Call, id: str, actor: Asker) -> RequestShown:
 
 
 @router.post("/v1/predictions")
-def predict(call: Call, answer: Response, said: Records, _: Predictor) -> Predictions:
+def predict(call: Call, answer: Response, said: Records, _: Predictor) -> dict[str, list[str | int]]:
     """Tell the classes of records, by the model that is current; the header Maxrr-Model names its bytes."""
     snapshot = call.app.state.service.current.snapshot
     records = records_of(snapshot.model.kind_, said.records)
     answer.headers[VERSION] = snapshot.version
-    return Predictions(classes=snapshot.model.predict(records).tolist())
+    return {"classes": snapshot.model.predict(records).tolist()}
 
 
 @router.get("/v1/model")
@@ -379,8 +373,7 @@ def ready(call: Call, answer: Response) -> dict[str, str]:
     """Say whether calls can be served: the database answers, and there is a model. Needs no token."""
     service = call.app.state.service
     try:
-        with service.requests.database.read() as connection:
-            connection.exec_driver_sql("SELECT 1")
+        service.requests.database.rows(select(1))
         service.current.snapshot  # noqa: B018 (which raises why not)
     except MaxRRError as error:
         answer.status_code = 503
@@ -393,8 +386,7 @@ def status(call: Call, _: Watcher) -> dict[str, Any]:
     """Return how many requests there are by state, what is late, and what the workers do."""
     service = call.app.state.service
     workers = {
-        name: {"doing": doing, "code": code, "seconds_ago": round(time.time() - seen)}
-        for name, (doing, code, seen) in service.workers().items()
+        name: {"doing": doing, "code": code, "seconds_ago": round(ago)} for name, doing, code, ago in service.workers()
     }
     return {"requests": service.requests.counts(), "workers": workers, "snapshot": service.current.code}
 

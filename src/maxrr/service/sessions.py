@@ -42,21 +42,18 @@ def find(database: Database, cookie: str) -> tuple[Actor, float]:
         .join(token, token.c.hash == table.c.token)
         .where(mine, table.c.until > now, token.c.revoked.is_(None))
     )
-    with database.read() as connection:
-        row = connection.execute(query).one_or_none()
-    if row is None:
+    if not (found := database.rows(query)):
         raise NoToken("sign in: you were not, or too long ago")
+    (row,) = found
     until = min(now + IDLE, row.begun + LONGEST)
     if until - row.until > NOTED:
-        with database.write() as connection:
-            connection.execute(update(table).where(mine).values(until=until))
+        database.run(update(table).where(mine).values(until=until))
     return Actor(row.name, row.role), until
 
 
 def end(database: Database, cookie: str) -> None:
     """End a session: its cookie is worth nothing any more."""
-    with database.write() as connection:
-        connection.execute(delete(tables.sessions).where(tables.sessions.c.hash == hash_of(cookie)))
+    database.run(delete(tables.sessions).where(tables.sessions.c.hash == hash_of(cookie)))
 
 
 def new_cookie() -> str:

@@ -36,6 +36,11 @@ class Actor:
     name: str
     role: str
 
+    @property
+    def sees(self) -> str | None:
+        """Whose requests they see: None for all."""
+        return self.name if self.role == REQUESTER else None
+
 
 class Tokens:
     """The tokens of a service.
@@ -57,8 +62,7 @@ class Tokens:
         if not 0 < len(name) <= 64 or not name.isprintable():
             raise ValueError("the name of a token has 1 to 64 characters")
         token = PREFIX + secrets.token_urlsafe(BYTES)
-        with self.database.write() as connection:
-            connection.execute(insert(tables.tokens).values(hash=hash_of(token), name=name, role=role, made=now()))
+        self.database.run(insert(tables.tokens).values(hash=hash_of(token), name=name, role=role, made=now()))
         return token
 
     def revoke(self, id_: str) -> Token:
@@ -68,17 +72,15 @@ class Tokens:
         if not found:
             raise ValueError(f"there is no token {id_!r:.12}: maxrr token list shows their ids")
         table = tables.tokens
-        with self.database.write() as connection:
-            mine = update(table).where(table.c.hash.startswith(found[0].id), table.c.revoked.is_(None))
-            connection.execute(mine.values(revoked=now()))
+        mine = update(table).where(table.c.hash.startswith(found[0].id), table.c.revoked.is_(None))
+        self.database.run(mine.values(revoked=now()))
         return next(each for each in self.listed() if each.id == found[0].id)
 
     def listed(self) -> list[Token]:
         """Return all tokens, from the first that was made."""
         table = tables.tokens.c
         query = select(table.hash, table.name, table.role, table.made, table.revoked).order_by(table.made)
-        with self.database.read() as connection:
-            return [Token(row.hash[:12], *row[1:]) for row in connection.execute(query)]
+        return [Token(row.hash[:12], *row[1:]) for row in self.database.rows(query)]
 
     def remembered(self, token: str) -> Actor | None:
         """Return who has a token that was looked up a moment ago, without asking the database."""
@@ -94,12 +96,10 @@ class Tokens:
             It is not known, or was revoked.
         """
         digest, table = hash_of(token), tables.tokens.c
-        with self.database.read() as connection:
-            mine = select(table.name, table.role).where(table.hash == digest, table.revoked.is_(None))
-            row = connection.execute(mine).one_or_none()
-        if row is None:
+        found = self.database.rows(select(table.name, table.role).where(table.hash == digest, table.revoked.is_(None)))
+        if not found:
             raise NoToken("the token is not known, or was revoked")
-        actor = Actor(row.name, row.role)
+        actor = Actor(*found[0])
         time_ = time.monotonic()
         known = {each: said for each, said in self._known.items() if said[0] > time_}
         self._known = known | {digest: (time_ + REMEMBERED, actor)}

@@ -47,8 +47,8 @@ def verify(service: Any, keys: Sequence[PublicKey], kept: str) -> dict[str, str]
     def answers() -> str:
         table = tables.requests.c
         query = select(table.id, table.number, table.answer).where(table.number.is_not(None))
-        with service.requests.database.read() as connection:
-            answered = [(row.id, row.number, HandedReceipt.from_bytes(row.answer)) for row in connection.execute(query)]
+        rows = service.requests.database.rows(query)
+        answered = [(row.id, row.number, HandedReceipt.from_bytes(row.answer)) for row in rows]
         entries = Log.open(folder / LOG, None, keys).entries()  # after the answers, each of which was logged before
         wrong = [id_ for id_, at, handed in answered if entries[at - 1 : at] != [bytes.fromhex(handed.sha256)]]
         return f"{count(len(wrong), 'answer')} are not in it, the first that of request {wrong[0]}" if wrong else ""

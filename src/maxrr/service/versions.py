@@ -47,8 +47,7 @@ COLUMNS = [tables.versions.c[each.name] for each in fields(Version)]
 def listed(database: Database, limit: int = 500) -> list[Version]:
     """Return the last versions that were recorded, the newest last."""
     query = select(*COLUMNS).order_by(tables.versions.c.serial.desc()).limit(limit)
-    with database.read() as connection:
-        return [Version(*row) for row in connection.execute(query)][::-1]
+    return [Version(*row) for row in database.rows(query)][::-1]
 
 
 def record(database: Database, workspace: Workspace, test: Dataset | None) -> None:
@@ -62,5 +61,4 @@ def record(database: Database, workspace: Workspace, test: Dataset | None) -> No
         recall = {str(name): share for name, share in model.recall(test).items()}
         span = None if test.inputs.dtype.names else [float(test.inputs.min()), float(test.inputs.max())]
         scores = {"tested": len(test), "accuracy": model.score(test), "recall": recall, "span": span}
-    with database.write() as connection:
-        connection.execute(insert(tables.versions).values(time=now(), **said, **scores))
+    database.run(insert(tables.versions).values(time=now(), **said, **scores))

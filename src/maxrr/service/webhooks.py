@@ -5,16 +5,18 @@ import hmac
 import json
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from maxrr.service.callbacks import Message, Step
 from maxrr.service.states import ENDED
 
+SECRET = "whsec_"
 SOURCE = "urn:maxrr:requests"
 APPROXIMATELY = "done-approximately"  # no receiver that waits for "done" takes it for that
 ALWAYS, AT_THE_END = ("kind", "regulation", "due"), ("outcome", "code", "guarantee", "number")
 
 
-def message(step: Step, secrets: Mapping[str, bytes]) -> Message:
+def message(secrets: Mapping[str, bytes], step: Step) -> Message:
     """Return what is sent of a step: numbers, states and guarantees, and nothing that names a person."""
     names = ALWAYS + (AT_THE_END if step.state in ENDED else ())
     said = {"receipt" if name == "number" else name: getattr(step.request, name) for name in names}
@@ -33,3 +35,15 @@ def signed(id_: str, body: bytes, secret: bytes, now: float | None = None) -> di
     second = str(int(now or time.time()))
     signature = base64.b64encode(hmac.digest(secret, f"{id_}.{second}.".encode() + body, "sha256")).decode()
     return {"webhook-id": id_, "webhook-timestamp": second, "webhook-signature": f"v1,{signature}"}
+
+
+def secret_in(path: Path) -> bytes:
+    """Return the secret of a webhook, which lies in a file as Standard Webhooks writes it."""
+    text = path.read_text().strip()
+    try:
+        secret = base64.b64decode(text.removeprefix(SECRET), validate=True)
+    except ValueError:
+        secret = b""
+    if not text.startswith(SECRET) or not 24 <= len(secret) <= 64:
+        raise ValueError(f"{path}: a secret is {SECRET} and 24 to 64 random bytes in Base64")
+    return secret

@@ -287,11 +287,8 @@ class Worker:
 
     def trouble(self, error: Exception) -> None:
         """Note what stops this worker, by its kind alone: the message may name records."""
-        code = error.code if isinstance(error, MaxRRError) else type(error).__name__
-        note(error)
-        log.error("the worker stops and tries again: %s", code)
         self.said = ("", "", 0.0)
-        self.say("stopped", code)
+        self.say("stopped", note(error, "the worker stops and tries again"))
 
 
 def is_without_core(workspace: Workspace, body: Mapping[str, Any]) -> bool:

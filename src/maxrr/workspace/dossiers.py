@@ -6,7 +6,7 @@
 import json
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from maxrr.evidence import Checkpoint, Log
 from maxrr.evidence.dossiers import DOSSIER_TYPE
 from maxrr.evidence.log import LOG
 from maxrr.evidence.sparse_tree import salt_of
+from maxrr.unlearning import Receipt
 from maxrr.unlearning.records import of_kind
 from maxrr.unlearning.state import ModelState
 from maxrr.unlearning.statements import HandedReceipt
@@ -23,6 +24,9 @@ from maxrr.workspace.errors import damaged
 from maxrr.workspace.receipt_log import keys_of
 from maxrr.workspace.sealing import PERSON, RECORD, Id, look_up
 from maxrr.workspace.store import Store
+
+if TYPE_CHECKING:
+    from maxrr.workspace.workspace import Workspace
 
 OPERATOR = "MAXRR_OPERATOR"  # the environment variable that says who answers, and how to reach them
 
@@ -64,6 +68,31 @@ def dossier_of(
         },
         "keys": [key.pem.decode() for key in keys],
     }  # fmt: skip
+
+
+def earlier_receipts(workspace: "Workspace", receipt: Receipt) -> list[Receipt]:
+    """Return the receipts by which was forgotten what a receipt says was asked for once more, the newest first.
+
+    The history says which records each request forgot, and by which one the last record about a person went: no other
+    receipts are read, unless somebody came back and was forgotten once more since.
+    """
+    found, gone = list[Receipt](), set(receipt.earlier_tombstones)
+    with workspace.model._lock:
+        store, people = workspace._store, workspace.model._fitted.people
+        last, stones = {people[each].number for each in gone if each in people}, set(map(bytes.fromhex, gone))
+        back = max(last, default=0) >= receipt.number
+        for number in range(min(receipt.number - 1, store.requests), 0, -1):
+            if not gone:
+                break
+            if (
+                back
+                or number in last
+                or not stones.isdisjoint(each[0] for each in store.answers[number - 1].tombstones)
+            ):
+                before = HandedReceipt.from_bytes(store.receipt(number)).receipt
+                if named := gone & {*before.tombstones, *(before.subject_tombstones or ())}:
+                    found, gone = [*found, before], gone - named
+    return found
 
 
 def record_of(secret: bytes, proof: dict[str, Any]) -> dict[str, Any]:
