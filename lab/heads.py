@@ -4,6 +4,7 @@ The paper says one-vs-rest. The class that most people take for a linear SVM, sc
 (its `decision_function_shape="ovr"` only changes the shape of the answer), so the studies have both.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
@@ -16,9 +17,8 @@ from maxrr import LinearSVM
 from maxrr.parallel import Processes
 from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
-from maxrr.svm import Certificate, influential_in
+from maxrr.svm import Certificate, FlatHeadWarning, influential_in
 from maxrr.svm.arrays import Array, like, to_numpy
-from maxrr.unlearning.blueprint import quietly
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -138,7 +138,8 @@ def fit_svm(X: Array, y: Ints, members: Bools, C: float) -> tuple[LinearSVM, Int
     There is no warning that a head has no weights: that is what the study found, and counted as such.
     """
     chosen = np.flatnonzero(members)
-    with quietly():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FlatHeadWarning)
         return LinearSVM(C).fit(X if members.all() else to_numpy(X)[chosen], y[chosen]), chosen
 
 
