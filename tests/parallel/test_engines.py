@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from maxrr.errors import WorkerLostError
-from maxrr.parallel import Processes
+from maxrr.parallel import Processes, processes
 from maxrr.parallel.engine import InProcess, Threads, cores, single_threaded_blas
-from maxrr.parallel.processes import AHEAD, Parcel, close, without_the_script
+from maxrr.parallel.processes import AHEAD, Parcel, close, staying, without_the_script
 from tests.cases import some
 from tests.parallel import work
 
@@ -112,6 +112,50 @@ def test_workers_are_kept_for_several_maps(tried):
         assert list(kept.map(work.scaled, [1, 2], 3)) == [3, 6]
         assert list(kept.map(work.scaled, [4], 3)) == [12]
     assert left_behind() == []
+
+
+@pytest.fixture
+def nobody_idle():
+    """Processes that stay after other tests are not here, and none stay after this one."""
+    before, processes._idle[:] = processes._idle[:], []
+    yield
+    for workers, timer in list(processes._idle):
+        timer.cancel()
+        processes.end_idle(workers)
+    assert not processes._idle
+    processes._idle[:] = before
+
+
+def process_ids(engine):
+    return set(engine.map(work.process_of, range(8)))
+
+
+def test_processes_stay_for_the_next_who_asks(nobody_idle):
+    with staying("maxrr.parallel") as first:
+        ids = process_ids(first)
+        with staying("maxrr.parallel") as second:
+            assert not ids & process_ids(second)
+        with staying("maxrr.parallel") as third:
+            assert third is second
+    with staying("maxrr.parallel") as again:
+        assert again is first
+        assert process_ids(again) <= {process.pid for process in first.context.started}
+
+
+def test_processes_end_when_nobody_asks_or_something_went_wrong(nobody_idle, monkeypatch):
+    monkeypatch.setattr(processes, "STAY", 0.0)
+    with staying("maxrr.parallel") as first:
+        process_ids(first)
+    for _ in range(100):
+        if not processes._idle:
+            break
+        time.sleep(0.05)
+    with pytest.raises(WorkerLostError), staying("maxrr.parallel") as second:
+        list(second.map(work.end_itself, [1]))
+    assert not processes._idle
+    for process in first.context.started + second.context.started:
+        process.join(30.0)
+        assert not process.is_alive()
 
 
 # Threads

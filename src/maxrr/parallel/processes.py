@@ -13,8 +13,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing import spawn
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.reduction import ForkingPickler
@@ -27,6 +28,7 @@ from maxrr.errors import WorkerLostError
 from maxrr.parallel.engine import BLAS, Engine, R, Results, Shared, T, cores, in_order, keep_to
 
 AHEAD = 2  # items that are taken beyond those being worked on
+STAY = 60.0  # seconds that processes wait for the next work, where they stay
 BETWEEN = 0.05  # seconds between two interruptions
 LOST = "a worker process ended early; it may have run out of memory"
 STARTING = threading.local()  # whether this thread is starting processes that import no script
@@ -65,6 +67,42 @@ class Processes:
             for _ in range(self.count):
                 workers.submit(os.getpid)
             yield workers
+
+
+_idle: list[tuple["Workers", threading.Timer]] = []  # that stay, and what ends them
+os.register_at_fork(after_in_child=_idle.clear)
+
+
+@contextmanager
+def staying(module: str) -> Iterator[Engine]:
+    """Give one process per core for the block, which stay a minute after it and are given to who asks first then.
+
+    To start them takes a second: those that are new import the module meanwhile, which their work is from.
+    """
+    try:
+        workers, timer = _idle.pop()
+        timer.cancel()
+    except IndexError:
+        workers = Workers(cores())
+        for _ in range(cores()):
+            workers.submit(import_module, module)
+    try:
+        yield workers
+    except BaseException:
+        workers.close()
+        raise
+    timer = threading.Timer(STAY, end_idle, [workers])
+    timer.daemon = True
+    _idle.append((workers, timer))
+    timer.start()
+
+
+def end_idle(workers: "Workers") -> None:
+    """Let processes end that nobody has asked for."""
+    for known in [known for known in _idle if known[0] is workers]:
+        with suppress(ValueError):  # somebody has just taken them
+            _idle.remove(known)
+            workers.close()
 
 
 class Workers:

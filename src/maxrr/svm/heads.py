@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from maxrr.once import once
-from maxrr.parallel import Processes
 from maxrr.parallel.engine import Engine, InProcess, Threads, cores
+from maxrr.parallel.processes import staying
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints, any_among, located, on_accelerator
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
@@ -146,7 +146,7 @@ def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
     done by processes.
     """
     if on_accelerator(samples.X) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
-        return Processes(min(cores(), heads))._kept()
+        return staying("maxrr.svm.search.bands")
     return nullcontext(Threads() if cores() > 1 else InProcess())
 
 
