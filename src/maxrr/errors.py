@@ -373,8 +373,8 @@ class DatabaseAway(ServiceError):
     """A database that does not answer, is full or locked. Try again."""
 
 
-class DatabaseGone(ServiceError):
-    """The keys of requests are here, and their database is not. Restore it."""
+class DatabaseGone(DatabaseAway):
+    """A database or keys of requests that are gone, or were replaced in use. Stop the service first, restore them."""
 
 
 class DatabaseVersion(ServiceError):

@@ -129,6 +129,9 @@ def test_a_clock_that_goes_backwards_changes_no_order(house, monkeypatch):
     house.work()
     assert states(house, id_) == states(house, later) == ["received", "planned", "executing", "done"]
     assert [each["id"] for each in house.call("GET", "/v1/requests").json()["requests"]] == [later, id_]
+    for each in (id_, later):
+        times = [event["time"] for event in house.follow(each)["events"]]
+        assert times == sorted(times)
 
 
 def test_a_late_request_is_said_to_be_late(house):
@@ -280,3 +283,82 @@ def test_processes_are_killed_on_both_databases(tmp_path, run):
     assert done.returncode == 0, done.stderr[-2000:]
     assert [json.loads(line)["killed"] for line in done.stdout.splitlines()] == [int(run.split(",")[-1])]
     shutil.rmtree(tmp_path)
+
+
+def test_a_request_that_ends_its_worker_each_time_is_given_up_and_keeps_no_others(house, monkeypatch):
+    """Killed in one batch with others at first, and then alone."""
+    bad, good = (house.submit(ids=[id_])["id"] for id_ in house.ids("free")[:2])
+    answer, kills = Batch._answer, []
+
+    def kills_one(self, progress):
+        if any(each._text == bad for each in self._tickets):
+            kills.append(len(self._tickets))
+            raise Killed
+        answer(self, progress)
+
+    def work_until_killed():
+        house.worker = Worker(house.service.settings, house.service.requests)
+        try:
+            house.work()
+        except Killed:
+            return True
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Batch, "_answer", kills_one)
+        while work_until_killed():
+            assert len(kills) < 10
+    assert kills == [2, 2, 1, 1]
+    assert (house.follow(good)["state"], house.follow(bad)["state"]) == ("done", "failed")
+    assert house.follow(bad)["code"] == "given-up"
+    house.call("POST", f"/v1/requests/{bad}/retry", json={"reason": "more memory"})
+    house.work()
+    assert (house.follow(bad)["outcome"], receipts(house)) == ("done", 2)
+
+
+def test_a_worker_that_was_asked_to_stop_or_waits_for_repairs_counts_against_no_request(house, monkeypatch):
+    id_, requests = house.submit(ids=house.ids("free")[:1])["id"], house.service.requests
+
+    def ended(how):
+        with monkeypatch.context() as patch:
+            patch.setattr(Batch, "_answer", lambda *_: exec("raise how", {"how": how}))
+            with pytest.raises(type(how)):
+                house.work()
+
+    for _ in range(3):
+        ended(OSError(errno.ENOSPC, "No space left on device"))
+    assert requests.find(id_).tries == 1
+    for _ in range(6):
+        house.worker = Worker(house.service.settings, requests)
+        ended(Killed())
+        house.worker.excuse()  # what `stop` does
+        assert requests.find(id_).tries == 0
+    house.work()
+    assert house.follow(id_)["outcome"] == "done"
+
+
+def test_a_request_for_which_there_is_never_enough_memory_is_given_up(house, monkeypatch):
+    id_ = house.submit(ids=house.ids("free")[:1])["id"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Batch, "_answer", lambda *_: exec("raise MemoryError"))
+        for _ in range(4):
+            with pytest.raises(MemoryError):
+                house.work()
+        house.work()
+    assert house.follow(id_)["code"] == "given-up"
+
+
+@pytest.mark.parametrize("name", ["requests.sqlite", "request-keys.bin"])
+def test_a_file_put_in_place_under_the_service_is_noticed_and_not_touched(house, tmp_path, name):
+    """A database's copy beside the log of the former one would be ruined by the next who opens it."""
+    file = house.service.settings.folder / name
+    house.submit(ids=house.ids("free")[:1])
+    shutil.copy(file, tmp_path / "copy")
+    house.submit(ids=house.ids("free")[1:2])
+    (tmp_path / "copy").replace(file)
+    before = file.read_bytes()
+    answer = house.call("POST", "/v1/requests", json={"ids": house.ids("free")[2:3]})
+    assert (answer.status_code, answer.json()["code"]) == (503, "database-gone")
+    assert file.read_bytes() == before
+    file.unlink()
+    assert house.call("POST", "/v1/requests", json={"subject": 1}).json()["code"] == "database-gone"

@@ -37,6 +37,7 @@ class Lock:
 
     def __init__(self, path: str | Path, *, wait: float = 0.0, of_process: bool = False) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | PLAIN, 0o600)
+        self.path, self.descriptor = path, descriptor
         self.release = weakref.finalize(self, let_go, descriptor, of_process)
         HELD.add(self)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -52,6 +53,19 @@ class Lock:
                     self.release()
                     raise
             time.sleep(PAUSE)
+
+    @property
+    def has_its_name(self) -> bool:
+        """Whether the name still leads to the file that is locked here, so that nobody can lock another one by it."""
+        return is_named(self.path, os.fstat(self.descriptor))
+
+
+def is_named(path: str | Path, opened: os.stat_result) -> bool:
+    """Whether a file that was opened still has its name: no other was put in its place, and nobody deleted it."""
+    try:
+        return os.path.samestat(opened, os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 HELD = weakref.WeakSet[Lock]()

@@ -1,6 +1,7 @@
 """The database: transactions that are durable when their block ends, and one error for all that keeps it away."""
 
 import errno
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, TimeoutErr
 from sqlalchemy.exc import DataError as Unfit
 
 from maxrr.errors import DatabaseAway, DatabaseGone, DataError
+from maxrr.service.sealing import check_in_place
 from maxrr.service.tables import STEPS, upgrade
 
 PATIENCE = 30  # seconds that a writer waits for others
@@ -43,6 +45,7 @@ class Database:
             "connect_args": {"connect_timeout": 5}, "pool_pre_ping": True, "pool_size": 20, "pool_timeout": 10,
         }  # fmt: skip
         self.engine = create_engine(where, hide_parameters=True, **options)  # which would name people in logs
+        self.file: tuple[str, os.stat_result] | None = None
         self.writing = threading.Lock() if self.is_file else nullcontext()  # in turn, and not by trying again
         if self.is_file:
             event.listen(self.engine, "connect", set_up)
@@ -50,6 +53,7 @@ class Database:
         with self.write() as connection:
             if upgrade(connection) == len(STEPS) and not may_be_new:
                 raise DatabaseGone("the keys of requests are here, and the database has no tables: restore it")
+        self.file = (where.database, os.stat(where.database)) if self.is_file and where.database else None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -79,6 +83,8 @@ class Database:
     @contextmanager
     def reached(self) -> Iterator[None]:
         """Raise one error for a database that is away or locked, one for a full disk, one for what fits no column."""
+        if self.file is not None:
+            check_in_place(*self.file)
         try:
             yield
         except IntegrityError:

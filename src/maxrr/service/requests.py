@@ -135,12 +135,15 @@ class Request(Standing):
         How many receipts there were when an addition or a correction was begun.
     number : int or None
         The number of the receipt.
+    tries : int
+        How many workers have ended while it was being carried out, and nobody had asked them to.
     """
 
     serial: int
     reference: str | None
     begun: int | None
     number: int | None
+    tries: int = 0
 
     @property
     def days_left(self) -> int:
@@ -266,7 +269,7 @@ class Requests:
                 "id": uuid.uuid4().hex, "kind": new.asked.kind, "owner": new.owner, "state": new.planned.state,
                 "received": now(), "due": new.asked.due.isoformat(), "regulation": new.asked.regulation,
                 "reference": new.asked.reference, "policy": new.planned.policy, "plan": new.planned.plan,
-                "idempotency": new.mark,
+                "idempotency": new.mark, "tries": 0,
             }
             for new in group
         ]  # fmt: skip
@@ -447,7 +450,7 @@ class Requests:
         maxrr.errors.WrongState
             The request cannot take it in the state that it is in by now.
         """
-        values |= {"ended": now() if state in ENDED else None, "code": None}  # a code is what stopped a worker
+        values |= {"ended": now() if state in ENDED else None, "code": None, "tries": 0}  # a code stopped a worker
         with self.database.write() as connection:
             done = moved(connection, [request.serial], state, actor, reason, states.DECIDED[state], **values)
         if not done:
@@ -456,6 +459,15 @@ class Requests:
         if state in UNANSWERED:
             self.keys.destroy([request.serial])
         return self.find(request.id)
+
+    def tried(self, serials: Iterable[int]) -> None:
+        """Count a worker that begins with requests, before it does: this stays where it ends with them."""
+        table = tables.requests
+        self.database.run(update(table).where(table.c.serial.in_(serials)).values(tries=table.c.tries + 1))
+
+    def excuse(self) -> None:
+        """Let no try count of what is executing: something else ends the worker, or keeps it from going on."""
+        self.database.run(update(tables.requests).where(tables.requests.c.state == EXECUTING).values(tries=0))
 
     def end(self, endings: Sequence[Ending], actor: str) -> None:
         """Write what became of requests that were executing, in one transaction."""
@@ -534,7 +546,8 @@ def moved(
 
 def tell(connection: Connection, steps: Sequence[tuple[int, str, str, str]]) -> None:
     """Append events: of each the request, the state that it took, who made it so, and why."""
-    time = now()
+    former = select(func.max(tables.events.c.time)).where(tables.events.c.request.in_({step[0] for step in steps}))
+    time = max(now(), connection.scalar(former) or "")  # also where the clock was ahead before
     rows = [
         {"request": serial, "time": time, "state": state, "actor": actor, "reason": reason[:500]}
         for serial, state, actor, reason in steps

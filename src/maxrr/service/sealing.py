@@ -16,7 +16,8 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from maxrr.errors import NamesDestroyed
+from maxrr.errors import DatabaseGone, NamesDestroyed
+from maxrr.files.locking import is_named
 
 SIZE, NONCE = 32, 12
 
@@ -79,12 +80,25 @@ class RequestKeys:
         self.flush()
 
     def _write(self, serial: int, key: bytes) -> None:
+        check_in_place(self.path, os.fstat(self._file))
         if os.pwrite(self._file, key, serial * SIZE) != SIZE:
             raise OSError(f"{self.path}: the key of a request could not be written")
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def check_in_place(path: str | Path, opened: os.stat_result) -> None:
+    """Refuse to go on with a file that has lost its name: what is written there is in no copy, and gone after a start.
+
+    Raises
+    ------
+    maxrr.errors.DatabaseGone
+        Another file was put in its place, or none.
+    """
+    if not is_named(path, opened):
+        raise DatabaseGone(f"{Path(path).name} was replaced in use: stop the service first, put it there again, start")
 
 
 def seal(key: bytes, id_: str, content: bytes) -> bytes:

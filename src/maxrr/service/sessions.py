@@ -40,7 +40,7 @@ def find(database: Database, cookie: str) -> tuple[Actor, float]:
     query = (
         select(token.c.name, token.c.role, table.c.begun, table.c.until)
         .join(token, token.c.hash == table.c.token)
-        .where(mine, table.c.until > now, token.c.revoked.is_(None))
+        .where(mine, table.c.until.between(now, now + 2 * IDLE), token.c.revoked.is_(None))
     )
     if not (found := database.rows(query)):
         raise NoToken("sign in: you were not, or too long ago")

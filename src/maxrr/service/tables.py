@@ -47,6 +47,7 @@ requests = sa.Table(
         fetched=32,  # when the answer reached who asked
         delivered=32,  # when somebody said that it was delivered: names are destroyed then
     ),
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),  # that ended with their worker
     sa.UniqueConstraint("owner", "idempotency"), sa.Index("by_state", "state", "due", "serial"),
     sqlite_autoincrement=True,
 )  # fmt: skip
@@ -97,7 +98,14 @@ versions = sa.Table(  # of the model: one row when a worker first sees it
 steps_done = sa.Table("steps", metadata, sa.Column("number", sa.Integer, primary_key=True), *always(time=32))
 
 Step = Callable[[sa.Connection], None]
-STEPS: tuple[Step, ...] = (lambda connection: None,)
+
+
+def count_tries(connection: sa.Connection) -> None:
+    """Add how many workers ended over a request."""
+    connection.execute(sa.text("ALTER TABLE requests ADD COLUMN tries INTEGER NOT NULL DEFAULT 0"))
+
+
+STEPS: tuple[Step, ...] = (lambda connection: None, count_tries)
 """What leads from each version of the tables to the next, the first being that of the first release."""
 
 TELL = (

@@ -21,7 +21,7 @@ from maxrr.data import Dataset
 from maxrr.errors import MaxRRError
 from maxrr.service import tables
 from maxrr.service.changes import carry_out
-from maxrr.service.jobs import AUDIT, Jobs
+from maxrr.service.jobs import AUDIT, GIVEN_UP, Jobs
 from maxrr.service.planning import look, plan_of
 from maxrr.service.problems import note
 from maxrr.service.requests import Ending, Planned, Request, Requests
@@ -42,6 +42,7 @@ PAUSE = 0.05  # seconds between two looks for work
 AGAIN = 2.0  # seconds between two tries where the workspace or the database cannot be had
 FORGET_EVERY = 3600.0
 BESIDE, SHARE = 1.0, 5  # seconds between two looks for what is done beside, or so many times what the last took
+TOGETHER_AGAIN, TRIES = 2, 4  # workers that may end over a request: in a batch with others, and in all
 TO_REPAIR = (errors.WorkspaceError, errors.EngineError, errors.DatabaseAway, OSError, MemoryError)
 """What keeps a worker from carrying out any request, until somebody has repaired it or time has passed."""
 
@@ -67,6 +68,7 @@ class Worker:
         self.forgot = float("-inf")
         self.due = float("inf")  # when that begins for which others may wait
         self.held: Workspace | None = None
+        self.began = set[int]()  # requests that count this worker among those that began with them
         self.recorded = ""
         self.test: Dataset | None = None
 
@@ -93,6 +95,13 @@ class Worker:
     def stop(self) -> None:
         """Ask it to end after the batch that it is at."""
         self.stopping.set()
+        if self.held is not None:  # it may be killed before that; and who asks may be a signal, which waits for nobody
+            threading.Thread(target=self.excuse, daemon=True).start()
+
+    def excuse(self) -> None:
+        """Let it not count against the requests that are executing if this worker ends over them."""
+        with suppress(errors.DatabaseAway, OSError):
+            self.requests.excuse()
 
     def beside(self) -> None:
         """Do what a snapshot is enough for: plan while a batch takes long, audit, replay, and record versions."""
@@ -136,17 +145,22 @@ class Worker:
         self.look_at_new(workspace)
         begun = self.requests.listed([EXECUTING], due_first=True, limit=TOGETHER)
         some = begun or self.requests.listed([PLANNED], due_first=True, limit=TOGETHER)
-        batches = [(each.policy or REFUSE, [each]) for each in some if each.kind != ERASE]  # each is a change by itself
-        found: dict[str, list[Request]] = {REFUSE: [], KEEP: [], RETRAIN: []}
+        batches, found = list[tuple[str, list[Request]]](), {kind: list[Request]() for kind in (REFUSE, KEEP, RETRAIN)}
         for each in some:
-            if each.kind == ERASE:
+            if each.kind != ERASE or each.tries >= TOGETHER_AGAIN:  # a change by itself, or one that may end its worker
+                batches.append((each.policy or REFUSE, [each]))
+            else:
                 found[each.policy or REFUSE].append(each)
         batches += (found if begun else self.arranged(workspace, found)).items()
         for policy, batch in batches:
             if self.stopping.is_set():
                 break
             if mine := batch if begun else self.claimed(workspace, batch):
+                if here := {each.serial for each in mine} - self.began:
+                    self.requests.tried(here)
+                self.began |= here
                 self.execute(workspace, mine, policy)
+                self.began -= here
         return any(batch for _, batch in batches)
 
     def arranged(self, workspace: Workspace, found: dict[str, list[Request]]) -> dict[str, list[Request]]:
@@ -201,12 +215,14 @@ class Worker:
         somebody has to repair first, such as a full disk, is raised, and they stay as they are.
         """
         bodies = self.requests.bodies(some)
-        readable = [each for each in some if each.serial in bodies]
-        endings = [self.unreadable(workspace, each) for each in some if each.serial not in bodies]
+        readable = [each for each in some if each.serial in bodies and each.tries < TRIES]
+        endings = [self.given_up(workspace, each) for each in some if each not in readable]
         try:
             if readable:
                 endings += self.answered(workspace, readable, bodies, policy)
-        except TO_REPAIR:
+        except TO_REPAIR as error:
+            if isinstance(error, MemoryError):  # which may be that of this request: it counts as the end of a worker
+                self.began.clear()
             raise
         except Exception as error:  # whatever comes of one request keeps no others
             if len(readable) > 1:
@@ -245,15 +261,16 @@ class Worker:
         except errors.CoreRefused:
             return waits(request, workspace, body)
 
-    def unreadable(self, workspace: Workspace, request: Request) -> Ending:
-        """Return the end of a request of which cannot be read any more what it asks for.
+    def given_up(self, workspace: Workspace, request: Request) -> Ending:
+        """Return the end of a request over which workers ended, or of which cannot be read any more what it asks for.
 
-        It is one that was answered after the copy of the database was made that is used now.
+        The latter is one that was answered after the copy of the database was made that is used now.
         """
         numbers = sorted(workspace.find(ticket=request.id).receipts)
         if numbers:
             return done(request, workspace, workspace.receipt(numbers[0]).receipt)
-        return Ending(request, FAILED, errors.NamesDestroyed.code, code=errors.NamesDestroyed.code)
+        code = errors.NamesDestroyed.code if request.tries < TRIES else GIVEN_UP
+        return Ending(request, FAILED, code, code=code)
 
     def ending(self, workspace: Workspace, request: Request, ticket: Ticket) -> Ending:
         """Return what became of a request, by what the workspace says of its ticket."""

@@ -298,8 +298,11 @@ class Folder:
 
     def check_in_place(self) -> None:
         """Refuse to go on where the history is not as this object left it, as where a backup was put in its place."""
-        if self.has_state and not self.history.is_as_left:
-            raise OlderCopy(f"{self.folder} was replaced while somebody worked in it: open it again")
+        is_ours = self.lock is None or self.lock.has_its_name
+        if self.has_state and not (is_ours and self.history.is_as_left):
+            raise OlderCopy(
+                f"{self.folder} was replaced while somebody worked in it: stop that first, and open it again"
+            )
 
     def is_latest_position(self) -> bool:
         """Whether this machine has seen the workspace come exactly as far as this copy.
