@@ -2,11 +2,13 @@
 
 import copy
 import os
+import shutil
 import threading
 
 import pytest
 
 from maxrr import MaxRR
+from maxrr.errors import OlderCopy
 from maxrr.serving import export
 from maxrr.workspace import Workspace, WorkspaceError, overview
 from tests.unlearning.problems import table, table_model
@@ -70,6 +72,15 @@ def test_training_again_without_a_record_that_the_extractor_had_kept_revokes(wor
     workspace._keeper.note_export("serving", "b", workspace.model)
     assert flags(workspace.exports()) == [(True, True, False), (False, False, False)]
     assert overview(workspace.folder).status.exports == workspace.exports()
+
+
+def test_nothing_is_noted_in_a_folder_that_was_put_in_place_of_this_one(workspace, tmp_path):
+    shutil.copytree(workspace.folder, tmp_path / "copy")
+    shutil.rmtree(workspace.folder)
+    shutil.copytree(tmp_path / "copy", workspace.folder)
+    with pytest.raises(OlderCopy, match="was replaced while somebody worked in it"):
+        workspace._keeper.note_export("onnx", "model.onnx", workspace.model)
+    assert history_in(workspace.folder).read_bytes() == history_in(tmp_path / "copy").read_bytes()
 
 
 def test_the_last_export_to_a_place_replaces_the_one_before(workspace):

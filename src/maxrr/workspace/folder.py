@@ -426,6 +426,7 @@ class Folder:
     def note(self, **said: Any) -> None:
         """Note an export or an audit in the history. A reader takes the lock for that moment."""
         if self.is_locked:
+            self.check_in_place()
             self.history.note(**said)
         else:
             note_apart(self.history.path, self.history.key, self.wait, **said)
