@@ -124,9 +124,38 @@ def test_erased_samples_leave_no_trace():
     model.insert(torch.tensor(problem.X[new[:3]]), problem.y[new[:3]])
     assert model._fitted.solution.work.cold_solves == 2  # the new class, and the one that shared a head before
     model.insert(torch.tensor(problem.X[new[3:]]), problem.y[new[3:]])
-    assert model._fitted.solution.work.cold_solves > 2  # where many samples change, a device is as fast from scratch
+    assert model._fitted.solution.work.cold_solves == 0  # where many samples change, all heads begin where they were
     rows = np.concatenate([np.delete(old, np.arange(0, 40, 3)), new])
     assert_equal(model, problem.fit_on(rows), problem.X)
+
+
+@pytest.mark.parametrize(("family", "seed"), thinned(2, [(family, seed) for family in FAMILIES for seed in (2, 3)]))
+def test_many_samples_leave_and_come_back(family, seed):
+    problem = make(family, seed, n=150, d=5, classes=4)
+    model, rng = fit(problem), np.random.default_rng(seed)
+    for _ in range(2):
+        rows = np.sort(rng.choice(len(problem.y), len(problem.y) // 3, replace=False))
+        rows = rows[model._fitted.solution.samples.held[rows]]
+        model.forget(rows)
+    held = model._rows
+    assert_equal(model, problem.fit_on(held), problem.X)
+    gone = np.setdiff1d(np.arange(len(problem.y)), held)
+    model.insert(torch.tensor(problem.X[gone]), problem.y[gone])
+    assert_equal(model, problem.fit_on(np.concatenate([held, gone])), problem.X)
+
+
+def test_heads_are_resumed_in_few_steps(monkeypatch):
+    """All at once, and nearer to where they will be than a fit from scratch begins."""
+    problem = make("rectified", 5, n=3000, d=20, classes=4)
+    steps, step = [], newton_cuda.step
+    monkeypatch.setattr(newton_cuda, "step", lambda *arguments: steps.append(1) or step(*arguments))
+    model = fit(problem)
+    cold = len(steps)
+    rows = np.random.default_rng(0).choice(model.support_, 100, replace=False)
+    after = model._without(rows)
+    assert after._fitted.solution.work.cold_solves == 0
+    assert 0 < len(steps) - cold < cold
+    assert_equal(after, problem.fit_on(np.setdiff1d(np.arange(3000), rows)), problem.X)
 
 
 def test_line_search_agrees_with_that_of_one_head():

@@ -97,6 +97,11 @@ def staying(module: str) -> Iterator[Engine]:
     timer.start()
 
 
+def are_idle() -> bool:
+    """Whether processes have stayed that nobody uses."""
+    return bool(_idle)
+
+
 def end_idle(workers: "Workers") -> None:
     """Let processes end that nobody has asked for."""
     for known in [known for known in _idle if known[0] is workers]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxrr.once import once
 from maxrr.parallel.engine import Engine, InProcess, Threads, cores
-from maxrr.parallel.processes import staying
+from maxrr.parallel.processes import are_idle, staying
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints, any_among, located, on_accelerator
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
@@ -30,10 +30,10 @@ LARGEST_SHARE = 0.5  # and if more than this of those that shape a head leave fr
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
 WIDE = 256  # features from which on the steps of an update are large enough for threads
-FEW = 5  # heads that are moved: for these no processes are started
+FEW = 5  # heads that are moved: for these no processes are started, and those that have stayed are used
 NARROWEST = 1e-3  # their smoothing at least
 GROUP_BYTES = 1 << 26  # meant for what heads that are solved together need, or a quarter of what the samples do,
-DEVICE_GROUP_BYTES = 1 << 30  # or so many where these are on a device, which works on many heads as fast as on one;
+DEVICE_GROUP_BYTES = 1 << 31  # or so many where these are on a device, which works on many heads as fast as on one;
 BYTES_PER_SAMPLE = 80  # and each of them needs so many;
 MOST_TOGETHER = 16  # more of them than this gain nothing
 WORTH_PROCESSES = 2000  # heads times features: with less than this the start of processes costs more
@@ -46,8 +46,7 @@ class Work:
     Attributes
     ----------
     cold_solves
-        Heads solved from scratch: all of them in a fit, otherwise those of new classes, of updates that failed, and on
-        a graphics processor of updates by many samples.
+        Heads solved from scratch: all of them in a fit, otherwise those of new classes and of updates that failed.
     passes
         Products of all samples with the weights of one head or more.
     """
@@ -120,13 +119,17 @@ def from_scratch(samples: Samples, classes: list[int], progress: Progress | None
 
 def from_guess(samples: Samples, classes: list[int], guess: Guess, engine: Engine) -> list[Head]:
     """Solve these heads from a guess; where the guess has led astray, from scratch."""
-    settled = settle(samples, guess.bands(samples, classes, Threads()), engine)
-    heads = {head.positive: head for head in settled if head is not None and head.certificate.solved}
+    heads = solved(settle(samples, guess.bands(samples, classes, Threads()), engine))
     astray = [positive for positive in classes if positive not in heads]
     if astray:
         here, threads = samples.in_main_memory(), Threads()
         heads |= {head.positive: head for head in refine(here, start_heads(here, astray, threads), threads)}
     return [heads[positive] for positive in classes]
+
+
+def solved(heads: Sequence[Head | None]) -> dict[int, Head]:
+    """Those of the heads that are solved, by class."""
+    return {head.positive: head for head in heads if head is not None and head.certificate.solved}
 
 
 def group_size(samples: Samples) -> int:
@@ -139,13 +142,14 @@ def group_size(samples: Samples) -> int:
     return max(cores(), min(most, meant // (BYTES_PER_SAMPLE * len(X))))
 
 
-def engine_for(samples: Samples, heads: int) -> AbstractContextManager[Engine]:
-    """Choose where heads are solved from scratch: in threads, or in processes.
+def engine_for(samples: Samples, heads: int, few: int = 1) -> AbstractContextManager[Engine]:
+    """Choose where heads are solved: in threads, or in processes.
 
     What a graphics processor leaves to do is small steps, which hold the interpreter, and little data: much of it is
-    done by processes.
+    done by processes, which are started for more than `few` heads.
     """
-    if on_accelerator(samples.X) and heads > 1 and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
+    enough = heads > few or (heads > 1 and are_idle())
+    if on_accelerator(samples.X) and enough and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
         return staying("maxrr.svm.search.bands")
     return nullcontext(Threads() if cores() > 1 else InProcess())
 
@@ -180,22 +184,15 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
                 certificate = with_longest(head.certificate, samples)
                 ready[positive] = head if certificate == head.certificate else replace(head, certificate=certificate)
     on_device, wide = on_accelerator(samples.X), samples.X.shape[1] >= WIDE
-    most = MOST_CHANGED_WIDE if wide and not on_device else MOST_CHANGED
+    most = MOST_CHANGED_WIDE if wide else MOST_CHANGED
     near = [(head, change) for head, change in affected if change.count <= most]
-    large = wide if not on_device else len(near) > FEW
-    with engine_for(samples, len(near)) if large else nullcontext(InProcess()) as engine:
+    with engine_for(samples, len(affected), FEW) if wide or on_device else nullcontext(InProcess()) as engine:
         for part in pieces(samples, near):
-            for found in settle(samples, bands_around(samples, part), engine):
-                if found is not None and found.certificate.solved:
-                    ready[found.positive] = found
-    others = [
-        head for head, change in affected
-        if head.positive not in ready and not on_device and not leaves_much(head, change)
-    ]  # fmt: skip
-    for piece in pieces(samples, others):
-        for head in refine(samples, resume(samples, piece), engine):
-            if head.certificate.solved:
-                ready[head.positive] = head
+            ready |= solved(settle(samples, bands_around(samples, part), engine))
+        left = [(head, change) for head, change in affected if head.positive not in ready]
+        others = [head for head, change in left if not leaves_much(head, change)]
+        for piece in pieces(samples, others):
+            ready |= solved(resume(samples, piece, engine))
     unknown = [positive for positive in needed if positive not in ready]
     if unknown:
         ready |= {found.positive: found for found in from_scratch(samples, unknown)}
@@ -212,7 +209,9 @@ def leaves_much(head: Head, change: Change) -> bool:
 def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
     """Divide heads into groups whose bands fit into memory together."""
     features = samples.X.shape[1]
-    size = max(cores(), min(group_size(samples), BANDS_BYTES // (8 * MANY * (features + 1) * features)))
+    size = group_size(samples)
+    if not on_accelerator(samples.X):
+        size = max(cores(), min(size, BANDS_BYTES // (8 * MANY * (features + 1) * features)))
     return [heads[first : first + size] for first in range(0, len(heads), size)]
 
 
@@ -281,11 +280,15 @@ def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change]]) -> list
     return bands
 
 
-def resume(samples: Samples, heads: list[Head]) -> list[Trial]:
-    """Start trials at heads that were solved for other samples, many of which are the same."""
-    return [
-        resume_head(samples, head, margins) for head, margins in zip(heads, margins_at(samples, heads), strict=True)
-    ]
+def resume(samples: Samples, heads: list[Head], engine: Engine) -> Sequence[Head | None]:
+    """Solve heads that were solved for other samples, many of which are the same; None for one that needs more."""
+    classes = [head.positive for head in heads]
+    if on_accelerator(samples.X):
+        from maxrr.svm.cuda import start as start_cuda  # brings torch
+
+        return settle(samples, start_cuda.resume_run(samples, heads).bands(samples, classes, Threads()), engine)
+    margins = margins_at(samples, heads)
+    return refine(samples, [resume_head(samples, *each) for each in zip(heads, margins, strict=True)], engine)
 
 
 def resume_head(samples: Samples, head: Head, margins: Floats) -> Trial:

@@ -14,12 +14,13 @@ from torch.nn.functional import pad
 
 from maxrr.svm.arrays import Floats, Ints, blocks, times, to_numpy
 from maxrr.svm.cuda.newton import BLOCK, Heads, Rows, minimise
-from maxrr.svm.problem import Samples
+from maxrr.svm.problem import Head, Samples
 from maxrr.svm.search.start import WIDEST, Guess, spaced
 
 ENOUGH = 8192  # samples for a rough direction
 ROUGH = 1.0  # and how narrow a smoothing is worth solving for it
 STAGES = (0.2, 2e-3)  # the same for the samples that count
+RESUMED = 5e-2  # how wide the smoothing is that a head begins with which was solved before
 FAR = 1.0  # a sample with a margin beyond 1 by more than this does not count
 MOST = 2**26  # heads times samples that count: more are left to `working_set`
 
@@ -46,6 +47,12 @@ class RunSamples:
         """Weights (runs, heads, d) and biases (runs, heads) for the features as they are."""
         w = v[:, :, :-1] / self.length[:, :, None]
         return w, v[:, :, -1] - (w @ self.origin[:, :, None])[:, :, 0]
+
+    def scaled(self, w: Floats, b: Floats) -> Tensor:
+        """The vectors v (1, heads, D) for weights and biases of the features as they are."""
+        there, biases = (torch.as_tensor(part, device=self.X.device)[None] for part in (w, b))
+        biases = biases + (there @ self.origin[:, :, None])[:, :, 0]
+        return torch.cat([there * self.length[:, :, None], biases[:, :, None]], dim=2)
 
     def only(self, chosen: Tensor, cap: Tensor) -> Rows:
         """Some rows, filled up to whole blocks: those of each run, and each head's upper bounds.
@@ -74,14 +81,34 @@ def guess_run(samples: Samples, classes: list[int]) -> Guess:
 
 def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> list[Guess]:
     """Bring every head of several runs near its solution; each run has features (n, d) of the same samples."""
-    run, heads = prepare(samples, features, classes), len(classes)
-    # 1. A rough direction, and multipliers for all samples.
-    v = find_direction(run, *thin(samples, classes))
-    width = v.new_full((len(v) * heads, 1), 2.0 * ROUGH)
+    run = prepare(samples, features, classes)
+    v, width = find_direction(run, *thin(samples, classes)), 2.0 * ROUGH
     shortfall = run.shortfall(v)
-    alpha = centres(shortfall, run.caps, v.new_full((), 2.0 * ROUGH))
-    # 2. The samples that count. The others are taken to have no influence, which is looked at again each time.
-    for narrowest in STAGES:
+    return approach(run, v, centres(shortfall, run.caps, v.new_full((), width)), shortfall, width, STAGES)
+
+
+def resume_run(samples: Samples, heads: list[Head]) -> Guess:
+    """Bring heads near their solution that were solved for almost these samples, from where they were."""
+    run = prepare(samples, [samples.X], [head.positive for head in heads])
+    v = run.scaled(np.stack([head.w for head in heads]), np.array([head.b for head in heads]))
+    shortfall = run.shortfall(v)
+    alpha = torch.where(shortfall > 0.0, run.caps, 0.0)
+    on_margin = np.concatenate([head.on_margin for head in heads])
+    owner = np.repeat(np.arange(len(heads)), [len(head.on_margin) for head in heads])
+    places = torch.as_tensor(owner, device=v.device), torch.as_tensor(on_margin, device=v.device)
+    alpha[0][places] = torch.as_tensor(np.concatenate([head.multipliers for head in heads]), device=v.device)
+    (found,) = approach(run, v, torch.minimum(alpha, run.caps), shortfall, RESUMED, STAGES[-1:])
+    return found
+
+
+def approach(
+    run: RunSamples, v: Tensor, alpha: Tensor, shortfall: Tensor, wide: float, stages: tuple[float, ...]
+) -> list[Guess]:
+    """Narrow the smoothing, from these weights and multipliers, on the samples that count."""
+    runs, heads = alpha.shape[:2]
+    width = v.new_full((runs * heads, 1), wide)
+    # The other samples are taken to have no influence, which is looked at again each time.
+    for narrowest in stages:
         nearness = shortfall.masked_fill(run.caps == 0.0, -torch.inf).amax(1, keepdim=True)
         most = int((nearness >= -FAR).sum(2).max())
         if not 0 < most * len(width) <= MOST:
@@ -95,7 +122,7 @@ def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> 
         v, width = found.v.view_as(v), found.width
         alpha = torch.zeros_like(alpha).scatter_(2, places, found.alpha[:, :most].reshape(places.shape))
         shortfall = run.shortfall(v)
-    # 3. The few numbers that say where each run ended.
+    # The few numbers that say where each run ended.
     w, b = run.unscaled(v)
     width = width.view_as(b)
     return [describe(*parts, run.caps) for parts in zip(w, b, width, alpha, strict=True)]

@@ -14,7 +14,7 @@ from maxrr.svm.problem import Samples, Trial
 from maxrr.svm.search import newton
 from maxrr.svm.search.bands import NOTHING, Band, trial_at
 from maxrr.svm.search.newton import Light
-from maxrr.svm.search.working_set import REACH, for_each_head
+from maxrr.svm.search.working_set import REACH, SMALLEST, for_each_head
 
 ENOUGH = 4000  # samples for a guess,
 PER_FEATURE = 8  # or so many for each feature,
@@ -25,8 +25,7 @@ COARSER = 3.0  # or to so much more, where there are many features for so few sa
 MANY_FEATURES = ENOUGH // 16  # more than this, and not enough samples for a larger part
 NARROWING = 5.0
 ACCURACY = 0.02
-BAND = 12  # times d + 1: so many samples are in a band at least,
-LARGEST_BAND = 200  # and with more than so many it is none
+LARGEST_BAND = 200  # times d + 1: with more samples than this near the margin there is no band
 GOLDEN = 0.6180339887498949  # its multiples are all over the numbers between two integers
 
 
@@ -59,10 +58,10 @@ class Guess:
         """Build the band of one head."""
         y, w, b, width = samples.signs(positive), self.w[number], float(self.b[number]), float(self.width[number])
         margins = np.where(samples.alive, y * (scores + b), np.inf)
-        distance, smallest = np.abs(margins - 1.0), BAND * (len(w) + 1)
+        mine = self.head == number
+        distance, smallest = np.abs(margins - 1.0), SMALLEST * (int(np.count_nonzero(mine)) + 1)
         reach = float(np.partition(distance, smallest)[smallest]) if len(distance) > smallest else np.inf
         near = (distance <= max(reach, 2.0 * REACH * width)) & samples.alive
-        mine = self.head == number
         near[self.sample[mine]] = True
         places = np.flatnonzero(near)
         if len(places) > max(LARGEST_BAND * (len(w) + 1), len(y) // 2):
