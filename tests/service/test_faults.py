@@ -331,7 +331,7 @@ def test_a_worker_that_was_asked_to_stop_or_waits_for_repairs_counts_against_no_
     for _ in range(6):
         house.worker = Worker(house.service.settings, requests)
         ended(Killed())
-        house.worker.excuse()  # what `stop` does
+        requests.excuse()  # what `stop` does
         assert requests.find(id_).tries == 0
     house.work()
     assert house.follow(id_)["outcome"] == "done"

@@ -3,12 +3,14 @@
 import re
 import time
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
 from maxrr.errors import NotAKey
+from maxrr.evidence import PublicKey
 from maxrr.evidence.log import CHECKPOINT, LOG
 from maxrr.service import app, pages, sessions, tables
 from maxrr.service.pages import POLICY, router
@@ -16,6 +18,7 @@ from maxrr.service.requests import Asked, today
 from maxrr.service.states import ADD
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES
 from maxrr.service.verifying import keys_in
+from maxrr.unlearning.statements import answer_in
 from tests.service.conftest import KEY, House
 from tests.service.test_changes import ADDED, correction
 from tests.service.test_jobs import approximate, done, write
@@ -65,6 +68,7 @@ READ, ASK, WATCH = {REQUESTER, OPERATOR, AUDITOR}, {REQUESTER, OPERATOR}, {OPERA
 MAY = {
     ("GET", "/"): READ,
     ("GET", "/requests"): READ,
+    ("POST", "/requests"): READ,
     ("GET", "/requests/{id}"): READ,
     ("GET", "/requests/{id}/receipt"): READ,
     ("GET", "/requests/{id}/page"): ASK,
@@ -136,7 +140,8 @@ def test_a_requester_sees_no_request_of_others(house, visit):
             assert send(path.replace("{id}", theirs)).status_code == 404, path
     for path in ("/", "/requests", "/requests?which=all", "/requests?which=waiting"):
         assert theirs[:8] not in requester.get(path).text
-    assert requester.get(f"/requests?find={theirs}").status_code == 404
+    for text in (theirs, theirs[:8], house.ids("core")[0]):
+        assert 'data-found="0"' in requester.post("/requests", find=text).text
     assert theirs[:8] in visit(OPERATOR).get("/requests").text
 
 
@@ -753,13 +758,87 @@ def test_pages_of_the_list(house, visit, monkeypatch):
             more = re.search(r'href="([^"]*after=[^"]*)"', text)
             path = more and more[1].replace("&amp;", "&")
         assert seen == expected
-    for text in (asked[0], asked[0].upper()):
-        assert operator.get(f"/requests?find=%20{text}").headers["location"] == f"/requests/{asked[0]}"
-    assert [operator.get(f"/requests?find={part}").status_code for part in ("_", "%25", "x")] == [404] * 3
+    for text in (asked[0], asked[0].upper(), asked[0][:8]):
+        assert operator.post("/requests", find=f" {text}").headers["location"] == f"/requests/{asked[0]}"
+    for nothing in ("_", "%", "x", "", asked[0][:7], "f" * 32, "a\0b"):
+        assert 'data-found="0"' in operator.post("/requests", find=nothing).text
     for wrong in ("which=x", "after=x", "after=2026-01-01.x", "after=9999-99-99.1"):
         assert operator.get(f"/requests?{wrong}").status_code in (200, 422)
     for which in pages.LISTS:
         assert operator.get(f"/requests?which={which}").status_code == 200
+
+
+def test_requests_are_found_by_whom_they_name(house, visit):
+    """Not by auditors, and not where the names were destroyed; requesters find their own."""
+    one, other, *_ = house.ids("free")
+    asked = [house.submit(ids=[one, other])["id"], house.submit(ids=[other])["id"]]
+    gone = house.submit("operator", ids=[one])["id"]
+    operator, requester = visit(OPERATOR), visit(REQUESTER)
+
+    def found(visitor, text):
+        answer = visitor.post("/requests", find=text)
+        many = re.findall(r'href="/requests/([0-9a-f]{32})"', answer.text)
+        return {*many} if answer.status_code == 200 else {answer.headers["location"].rpartition("/")[2]}
+
+    assert found(operator, f" {other} ") == {*asked}
+    assert found(operator, f"{one}") == {asked[0], gone}
+    assert found(requester, f"{one}") == {asked[0]}
+    assert found(visit(AUDITOR), f"{other}") == set()
+    assert found(visit(AUDITOR), asked[0][:8]) == {asked[0]}
+    house.call("POST", f"/v1/requests/{gone}/cancel", json={})
+    assert found(operator, f"{one}") == {asked[0]}
+    for visitor in (operator, requester):
+        assert 'action="/requests"' in visitor.get("/").text
+
+
+def test_a_person_is_found_by_what_the_resolver_knows(house, visit):
+    resolver = {("email", "anna@people.example"): 3}
+    object.__setattr__(house.service.settings, "resolver", lambda *identity: resolver.get(identity))
+    for value in ("anna@people.example", "unknown@people.example"):
+        id_ = house.submit(identity={"type": "email", "value": value})["id"]
+        assert visit(OPERATOR).post("/requests", find=value).headers["location"] == f"/requests/{id_}"
+
+
+def test_what_came_by_post_is_due_from_the_day_on_which_it_came(house, visit):
+    days = [(today() - timedelta(days=past)).isoformat() for past in (10, 40, -1)]
+    where = visit(OPERATOR).post("/ask", ids=house.ids("core")[0], regulation="gdpr", arrived=days[0], key="k")
+    found = house.follow(where.headers["location"].rpartition("/")[2])
+    assert (found["received"][:10], found["days_left"]) == (days[0], 20)
+    late = house.submit(ids=house.ids("core")[1:2], arrived=days[1])
+    assert (late["received"][:10], late["days_left"], late["late"]) == (days[1], -10, True)
+    assert visit(OPERATOR).post("/ask", ids=house.ids("core")[2], arrived=days[2]).status_code == 422
+    key = {"Idempotency-Key": "another"}
+    for day, status in ((days[0], 201), (days[0], 200), (days[1], 422)):
+        body = {"ids": house.ids("free")[:1], "arrived": day}
+        assert house.call("POST", "/v1/requests", json=body, headers=key).status_code == status
+
+
+def test_a_letter_says_how_to_check_it_and_what_a_repetition_found(house, visit, monkeypatch):
+    """Of the receipt as of the statement that nothing is here: the key that is in the letter has signed both."""
+    operator = visit(OPERATOR)
+    nothing = answered(house, subject=99999)
+    letter = operator.get(f"{nothing}/letter").text
+    key = re.search("-----BEGIN PUBLIC KEY-----[^<]*", letter.replace("&#43;", "+"))[0]
+    assert house.client.get("/key.pub").text.strip() == key.strip() == KEY.public.pem.decode().strip()
+    assert "http://testserver/key.pub" in letter
+    assert f'href="{nothing}/receipt"' in operator.get(nothing).text
+    statement = operator.get(f"{nothing}/receipt").content
+    envelope, _ = answer_in(statement)
+    envelope.verify([PublicKey.from_pem(f"{key.strip()}\n".encode())])
+    where = answered(house, ids=house.ids("influential")[:1])
+    assert "data-repeated" not in operator.get(f"{where}/letter").text
+    operator.post(f"{where}/replay")
+    write(house, 1, state="done", result="identical")
+    assert 'data-repeated="identical"' in operator.get(f"{where}/letter").text
+
+
+def test_who_follows_a_wrong_address_gets_a_page_in_a_browser_and_a_problem_in_a_program(house, visit):
+    for path in ("/nowhere", "/v1/nowhere"):
+        page = visit().get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert (page.status_code, page.headers["content-type"][:9]) == (404, "text/html")
+        assert page.headers["content-security-policy"] == POLICY
+        problem = visit().get(path, headers={"Accept": "*/*"})
+        assert (problem.status_code, problem.json()["code"]) == (404, "no-such-path")
 
 
 def test_an_auditor_verifies_the_log_and_sees_what_was_changed(house, visit):

@@ -168,7 +168,7 @@ def test_the_description_has_problems_and_tokens(house):
     for path, operations in said["paths"].items():
         for operation in operations.values():
             assert {*operation["responses"]["4XX"]["content"]} == {"application/problem+json"}
-            assert ("security" in operation) == (path not in ("/health", "/ready")), path
+            assert ("security" in operation) == (path not in ("/health", "/ready", "/key.pub")), path
 
 
 def test_what_names_people_is_destroyed_when_the_answer_was_delivered(house):
@@ -234,7 +234,7 @@ def test_a_request_is_cancelled_before_it_is_carried_out_and_not_after(house):
 def test_nobody_decides_about_a_request_that_a_worker_has(house):
     made, requests = house.submit(ids=house.ids("free")[:1]), house.service.requests
     assert requests.move([requests.find(made["id"]).serial], "executing", "worker")
-    for step, body in {"approve": {"policy": "retrain"}, "refuse": {}, "cancel": {}}.items():
+    for step, body in {"approve": {"policy": "retrain"}, "refuse": {"reason": "law"}, "cancel": {}}.items():
         assert house.call("POST", f"/v1/requests/{made['id']}/{step}", json=body).json()["code"] == "wrong-state"
     assert requests.find(made["id"]).state == "executing"
 
@@ -271,3 +271,12 @@ def test_nothing_here_is_not_said_of_a_list_with_a_record_that_is_here(house, st
     house.work()
     request = house.follow(asked["id"])
     assert (request["state"], request["outcome"], request["code"]) == ("refused", "refused", "unknown-id")
+
+
+def test_a_refusal_needs_a_reason(house):
+    id_ = house.submit(ids=house.ids("core")[:1])["id"]
+    for said in ({}, {"reason": ""}, {"reason": "  "}, {"reason": "a" * 401}):
+        assert house.call("POST", f"/v1/requests/{id_}/refuse", json=said).status_code == 422
+    assert house.follow(id_)["state"] == "waiting"
+    refused = house.call("POST", f"/v1/requests/{id_}/refuse", json={"reason": " kept by law "}).json()
+    assert (refused["state"], house.follow(id_)["events"][-1]["reason"]) == ("refused", "kept by law")

@@ -67,6 +67,13 @@ def test_who_may_not_call_is_told_before_a_body_is_read(house, token):
     assert (answer[0]["status"], read) == (401 if token is None else 403, [])
 
 
+@pytest.mark.parametrize(("scheme", "said"), [("https", "max-age=31536000"), ("http", None)])
+def test_browsers_are_told_to_come_by_tls_where_they_did(house, scheme, said):
+    for path in ("/health", "/sign-in", "/nowhere", "/v1/requests"):
+        answer = house.client.get(f"{scheme}://testserver{path}")
+        assert answer.headers.get("strict-transport-security") == said
+
+
 def test_an_idempotency_key_is_not_in_the_database(house):
     key = "anna@people.example"
     house.submit(ids=house.ids("free")[:1], headers={"Idempotency-Key": key})
@@ -84,7 +91,19 @@ def test_tricks_with_paths_lead_nowhere(house, path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"null", b'{"ids": [1e400]}', b"\xff\xfe", b'{"subject": "\\ud800"}']
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"ids": [1e400]}',
+        b"\xff\xfe",
+        b'{"subject": "\\ud800"}',
+        b'{"subject": 1, "subject": 2}',
+        b'{"identity": {"type": "a", "value": "b", "value": "c"}}',
+        b"[" * 100_000,
+    ],
 )
 def test_what_is_no_json_of_ours_is_refused(house, content):
     answer = house.call("POST", "/v1/requests", content=content, headers={"Content-Type": "application/json"})

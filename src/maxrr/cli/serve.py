@@ -31,27 +31,20 @@ DATABASE, RESOLVER, PROTOCOLS = "MAXRR_DATABASE", "MAXRR_RESOLVER", "MAXRR_PROTO
 """Variables of the environment: the URL of the database, which may hold a password; the operator's function that maps
 identities to subjects, as package.module:function; and the file that says by which protocols others plug in."""
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2, and no earlier version has them; all those of TLS 1.3 are as good
+LOCAL = "127.0.0.1"
 AGAIN = 2.0  # seconds, after which a worker that has ended is started again
 
 
 def serve(
-    workspace: Annotated[
-        Path | None, Argument(metavar="[WORKSPACE]", help="The workspace: a folder that `maxrr fit` made.")
-    ] = None,
-    host: Annotated[
-        str, Option(help="The address to listen at. At others than this machine's own give --cert.")
-    ] = "127.0.0.1",
+    workspace: Annotated[Path | None, Argument(metavar="[WORKSPACE]", help="A folder that `maxrr fit` made.")] = None,
+    host: Annotated[str, Option(help="The address to listen at. If not of this machine alone, give --cert.")] = LOCAL,
     port: Annotated[int, Option(help="The port to listen at.", min=0, max=65535)] = 8080,
     policy: CorePolicy = "refuse",
     source: Source = None,
     cert: Annotated[Path | None, Option(help="A file with the certificate and its chain, for TLS.")] = None,
     key: Annotated[Path | None, Option(help="A file with its key, if that is not in the same one.")] = None,
-    worker: Annotated[
-        bool, Option("--worker/--no-worker", help="Whether a worker carries requests out beside the server.")
-    ] = True,
-    server: Annotated[
-        bool, Option("--server/--worker-only", help="Whether to listen, or only to carry requests out.")
-    ] = True,
+    worker: Annotated[bool, Option("--worker/--no-worker", help="Whether to carry requests out, too.")] = True,
+    server: Annotated[bool, Option("--server/--worker-only", help="Whether to listen, too.")] = True,
     demo: Annotated[bool, Option("--demo", help="Serve a workspace of handwritten digits, with three tokens.")] = False,
 ) -> None:
     """Serve a workspace: take requests of people, carry them out, predict.
@@ -70,7 +63,7 @@ def serve(
         raise Stop(USAGE, "name the workspace to serve, or say --demo: one of them")
     from maxrr.cli.workspaces import own_code
 
-    if cert is None and host not in ("127.0.0.1", "localhost", "::1"):
+    if cert is None and host not in (LOCAL, "localhost", "::1"):
         show.warning(f"nothing is encrypted at {host}: tokens can be read on the way, where no proxy of yours adds TLS")
     with own_code(), ExitStack() as until_ended:
         if workspace is None:

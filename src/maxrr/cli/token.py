@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxrr.service.tokens import Tokens
 
 Name = Annotated[str, Argument(metavar="NAME", help="Whom it is for; several tokens may share a name.")]
+Known = Annotated[str, Argument(metavar="ID", help="The id of the token, as the list shows it.")]
 Role = Annotated[
     Literal["requester", "operator", "auditor", "predictor"],
     Option(
@@ -36,9 +37,7 @@ def new(workspace: Folder, name: Name, role: Role) -> None:
         print(tokens.make(name, role))
 
 
-def revoke(
-    workspace: Folder, id: Annotated[str, Argument(metavar="ID", help="The id of the token, as the list shows it.")]
-) -> None:
+def revoke(workspace: Folder, id: Known) -> None:
     """Revoke a token. A service that runs does not take it any more two seconds later.
 
     Examples:
@@ -60,7 +59,7 @@ def present(workspace: Folder, json: Json = False) -> None:
     with tokens_of(workspace) as tokens:
         found = tokens.listed()
     if json:
-        show.json([vars(each) for each in found])
+        show.json([each._asdict() for each in found])
         return
     rows = [(each.id, each.name, each.role, each.made[:16], (each.revoked or "")[:16]) for each in found]
     show.table(("id", "name", "role", "made", "revoked"), rows)

@@ -55,7 +55,7 @@ def parse_json(text: str) -> Any:
     {'C': 1.0}
     """
     try:
-        value = json.loads(text, parse_float=_float, parse_int=_int, parse_constant=_refuse, object_pairs_hook=_pairs)
+        value = json.loads(text, parse_float=_float, parse_int=_int, parse_constant=_refuse, object_pairs_hook=pairs)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     level = [value]
@@ -82,9 +82,10 @@ def _refuse(text: str) -> Any:
     raise ValueError(f"a number is invalid or too large: {text[:50]}")
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def pairs(said: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its names and values, for `json.loads`: one that has a name twice is a ValueError."""
+    found = dict(said)
+    if len(found) < len(said):
         raise ValueError("it has one name twice")
     return found
 

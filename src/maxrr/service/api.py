@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
-from typing import NamedTuple
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.concurrency import run_in_threadpool
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from maxrr.service import fides, pages, problems, routes, tables, webhooks
 from maxrr.service.callbacks import Callbacks, Teller
@@ -27,15 +27,6 @@ from maxrr.service.settings import Settings
 from maxrr.service.tokens import Tokens
 from maxrr.version import __version__
 from maxrr.workspace import OlderCopyWarning
-
-
-class Heard(NamedTuple):
-    """What a worker does, the code of what stops it, and how many seconds ago it was heard of."""
-
-    name: str
-    doing: str
-    code: str
-    ago: float
 
 
 @dataclass(frozen=True)
@@ -59,11 +50,12 @@ class Service:
             Limits(settings.rate),
         )  # fmt: skip
 
-    def workers(self) -> list[Heard]:
-        """Return what each worker does, what stops it, and how long ago it was heard of."""
-        table = tables.workers.c
-        rows = self.requests.database.rows(select(table.name, table.doing, table.code, table.seen).order_by(table.name))
-        return [Heard(name, doing, code, max(0.0, time.time() - seen)) for name, doing, code, seen in rows]
+    def workers(self) -> Sequence[Any]:
+        """Return of each worker its `name`, what it is `doing`, the `code` of what stops it, and how many seconds `ago`
+        it was heard of.
+        """
+        table, ago = tables.workers.c, func.abs(time.time() - tables.workers.c.seen).label("ago")
+        return self.requests.database.rows(select(table.name, table.doing, table.code, ago).order_by(table.name))
 
     def close(self) -> None:
         """Close what was opened."""
@@ -91,9 +83,7 @@ def app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
         stopping = Event()
-        threads = [
-            Thread(target=work, args=[stopping], daemon=True) for work in (service.current.follow, callbacks.run)
-        ]
+        threads = [Thread(target=do, args=[stopping], daemon=True) for do in (service.current.follow, callbacks.run)]
         for each in threads:
             each.start()
         yield
@@ -112,6 +102,7 @@ def app(settings: Settings) -> FastAPI:
         made.include_router(each)
     for kind in (*problems.ANSWERED, OSError):
         made.add_exception_handler(kind, problems.answer_with)
+    made.add_exception_handler(404, pages.wrong)
     made.add_middleware(Watch, body=settings.body)
     return made
 

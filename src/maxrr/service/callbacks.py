@@ -91,9 +91,7 @@ class Callbacks:
         Which hosts may be called by each.
     """
 
-    def __init__(
-        self, requests: Requests, tellers: Mapping[str, Teller], hosts: Mapping[str, Sequence[str]]
-    ) -> None:  # fmt: skip
+    def __init__(self, requests: Requests, tellers: Mapping[str, Teller], hosts: Mapping[str, Sequence[str]]) -> None:
         self.requests = requests
         self.tellers = tellers
         self.hosts = hosts

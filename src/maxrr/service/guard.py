@@ -1,5 +1,6 @@
 """What stands before every route: who calls, in which role, how often, with how large a body; and what is counted."""
 
+import json
 import logging
 import time
 from collections import Counter, defaultdict
@@ -14,7 +15,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from maxrr.errors import NotAllowed, NoToken, TooLarge, TooMany
+from maxrr.errors import DataError, NotAllowed, NoToken, TooLarge, TooMany
+from maxrr.files.strict_json import pairs
 from maxrr.service.problems import note, problem
 from maxrr.service.tokens import Actor
 
@@ -92,6 +94,11 @@ class Guarded(APIRoute):
         async def handled(call: Request) -> Response:
             for check in checks:
                 await check(call)
+            if body := await call.body():
+                try:
+                    call._json = json.loads(body, object_pairs_hook=pairs)  # where the framework looks for it
+                except (ValueError, RecursionError):
+                    raise DataError("the body is no JSON, or an object in it has one name twice") from None
             return await handle(call)
 
         return handled
@@ -135,6 +142,8 @@ class Watch:
                 headers = MutableHeaders(scope=message)
                 for name, said in SAFE.items():
                     headers.setdefault(name, said)
+                if scope["scheme"] == "https":
+                    headers["strict-transport-security"] = "max-age=31536000"
                 if is_rest:  # which nobody reads
                     headers["connection"] = "close"
             await send(message)

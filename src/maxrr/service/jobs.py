@@ -119,9 +119,8 @@ class Jobs:
     def take(self, worker: str) -> tuple[int, str, int] | None:
         """Take the first job that nobody does, or of whose worker nothing was heard: not one by which many ended."""
         jobs, asked = tables.jobs.c, tables.requests.c
-        is_free = or_(
-            jobs.state == QUEUED, and_(jobs.state == RUNNING, ~jobs.until.between(time.time(), time.time() + 9 * TAKEN))
-        )
+        is_late = ~jobs.until.between(time.time(), time.time() + 9 * TAKEN)  # or a clock was wrong
+        is_free = or_(jobs.state == QUEUED, and_(jobs.state == RUNNING, is_late))
         query = select(jobs.serial, jobs.kind, jobs.tries, asked.number).join(tables.requests).where(is_free)
         first = query.order_by(jobs.serial).limit(1).with_for_update(of=tables.jobs, skip_locked=True)
         with self.database.write() as connection:

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import resources
@@ -31,8 +31,8 @@ from maxrr.report.page import render
 from maxrr.service import problems, routes, sessions, states, versions
 from maxrr.service.current import Snapshot
 from maxrr.service.jobs import AUDIT, KINDS
-from maxrr.service.planning import look, plan_of, taken
-from maxrr.service.requests import Asked, Request, today
+from maxrr.service.planning import look, plan_of, subject_of, taken
+from maxrr.service.requests import Asked, Request, named, today
 from maxrr.service.sessions import IDLE, cookie_of, form_token, new_cookie, set_cookie
 from maxrr.service.states import ADD, DONE, ERASE, FAILED, LEFT, OPEN, RECTIFY, REFUSED, STATES, WAITING
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
@@ -43,7 +43,7 @@ from maxrr.unlearning.receipts import in_words
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.version import __version__
 from maxrr.workspace.dossiers import OPERATOR as SENDER
-from maxrr.workspace.dossiers import earlier_receipts
+from maxrr.workspace.dossiers import earlier_receipts, public_keys
 
 READ, ASK, WATCH = (REQUESTER, OPERATOR, AUDITOR), (REQUESTER, OPERATOR), (OPERATOR, AUDITOR)
 POLICY = (
@@ -53,6 +53,8 @@ POLICY = (
 FORM = "application/x-www-form-urlencoded"
 BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
 LISTS = {"open": LEFT, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
+NUMBER = re.compile("[0-9a-f]{8,32}")  # of a request, or how it begins
+LINES = "subject", "regulation", "due", "arrived"  # of the form of a new request
 WHOLE = re.compile("0|-?[1-9][0-9]*")  # a number as ids are written
 SHOWN, NEXT, DAYS = 50, 5, 30  # requests on a page of the list, and on the overview; days in its chart
 ALWAYS = {
@@ -74,7 +76,7 @@ class Step(NamedTuple):
 
 STEPS = {
     "approve": Step((OPERATOR,), (WAITING,), routes.Decision, routes.approve),
-    "refuse": Step((OPERATOR,), (WAITING, FAILED), routes.Why, routes.refuse),
+    "refuse": Step((OPERATOR,), (WAITING, FAILED), routes.Refusal, routes.refuse),
     "retry": Step((OPERATOR,), (FAILED,), routes.Why, routes.retry),
     "cancel": Step(ASK, states.leads_to(states.CANCELLED), routes.Why, routes.cancel),
     "delivered": Step(ASK, (DONE,), None, routes.delivered),
@@ -100,13 +102,23 @@ class PageRoute(APIRoute):
                 back = call.url.path if BACK.fullmatch(call.url.path) else "/"
                 answer = RedirectResponse(f"/sign-in?{urlencode({'back': back, 'ended': bool(cookie_of(call))})}", 303)
             except problems.ANSWERED as error:
-                said = json.loads(bytes((await problems.answer_with(call, error)).body))
-                code = "wrong-address" if "wrong" in said else said["code"]
-                answer = show(call, "wrong", said["status"], what=said["detail"], code=code)
+                answer = await wrong(call, error)
             answer.headers.setdefault("content-security-policy", POLICY)
             return answer
 
         return handle
+
+
+async def wrong(call: Call, error: Exception) -> Response:
+    """Say on a page what is wrong; but to a program that asked for no page of ours, as a problem."""
+    problem = await problems.answer_with(call, error)
+    if "route" not in call.scope and "text/html" not in call.headers.get("accept", ""):
+        return problem
+    said = json.loads(bytes(problem.body))
+    code = "wrong-address" if "wrong" in said else said["code"]
+    answer = show(call, "wrong", said["status"], what=said["detail"], code=code)
+    answer.headers["content-security-policy"] = POLICY
+    return answer
 
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse)
@@ -230,13 +242,9 @@ def overview(call: Call, actor: Reader) -> Response:
 
 
 @router.get("/requests")
-def listed(
-    call: Call, actor: Reader, which: str = "open", order: str = "", after: str = "", find: str = ""
-) -> Response:  # fmt: skip
-    """List requests, a page at a time; or go to the one with this id."""
+def listed(call: Call, actor: Reader, which: str = "open", order: str = "", after: str = "") -> Response:
+    """List requests, a page at a time."""
     requests, owner = call.app.state.service.requests, actor.sees
-    if find.strip():
-        return RedirectResponse(f"/requests/{requests.find(find.strip().lower(), owner).id}", 303)
     if which not in LISTS or not re.match(routes.PLACE, after):
         raise DataError("there is no such list: choose one of those above")
     order = order or ("due" if which in ("open", "late", "handing", *OPEN) else "newest")
@@ -245,6 +253,21 @@ def listed(
         due_first=order == "due", after=after, limit=SHOWN,
     )  # fmt: skip
     return show(call, "requests", some=some, which=which, order=order, after=after, counts=requests.counts(owner))
+
+
+@router.post("/requests")
+def search(call: Call, actor: Reader, said: Form) -> Response:
+    """Find requests by the beginning of their number, or by whom or what they name: this is in no address, nor log."""
+    service, text = call.app.state.service, said.get("find", "").strip()
+    names = {text, str(subject_of(service.settings.resolver, [("email", text)])) if service.settings.resolver else text}
+    is_number, whose = NUMBER.fullmatch(text.lower()), {"owner": actor.sees, "limit": SHOWN}
+    some = service.requests.listed(start=text.lower(), **whose) if is_number else []
+    if text and not some and actor.role in ASK:  # auditors learn no names, nor whether somebody has one
+        some = service.requests.naming(names, **whose)
+    if len(some) == 1:
+        return RedirectResponse(f"/requests/{some[0].id}", 303)
+    counts = service.requests.counts(actor.sees)
+    return show(call, "requests", some=some, which="found", after="", order="newest", counts=counts, find=text)
 
 
 def steps_for(request: Request, actor: Actor) -> list[str]:
@@ -285,7 +308,9 @@ def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
         call.app.state.service.requests.body(request)  # raises an error if the names in it were destroyed
         routes.note_fetched(call, request, actor)
     base, sender = "layout.html.jinja" if file else "frame.html.jinja", os.environ.get(SENDER, "")
-    answer = show_request(call, "letter", request, base=base, sender=sender)
+    found, key_at = call.app.state.service.current.found, f"{call.base_url}key.pub"
+    keys = public_keys(found.workspace) if found else ""
+    answer = show_request(call, "letter", request, base=base, sender=sender, keys=keys, key_at=key_at)
     answer.headers["Content-Disposition"] = f'{"attachment" if file else "inline"}; filename="letter-{request.id}.html"'
     return answer
 
@@ -315,12 +340,10 @@ def before(call: Call, id: str, step: str, actor: Reader) -> Response:
 def take(call: Call, id: str, step: str, actor: Reader, said: Form) -> Response:
     """Take a step, and show the request after it."""
     request, what = possible(call, id, step, actor), STEPS[step]
-    if step == "refuse" and not said.get("reason", "").strip():
-        raise DataError("write why: the person is told so")
     try:
         given = () if what.said is None else (what.said(**said),)
     except ValidationError:
-        raise DataError("choose one of the ways, and write at most 400 letters beside it") from None
+        raise DataError("choose one of the ways, and write why, in at most 400 letters") from None
     what.take(call, request.id, *given, actor)
     return RedirectResponse(f"/requests/{request.id}", 303)
 
@@ -386,11 +409,6 @@ def check_new(service: Any, asked: Asked, owner: str | None, said: dict[str, str
         raise Wrong("nothing-here")
 
 
-def named(body: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Return the ids and people that an erasure names."""
-    return {(name, str(each)) for name in ("ids", "subjects") for each in body.get(name) or ()}
-
-
 @router.get("/ask")
 def asking(call: Call, actor: Asker) -> Response:
     """Show the form of a new request."""
@@ -404,7 +422,7 @@ def ask(call: Call, actor: Asker, said: Form) -> Response:
     def read() -> Asked:
         current = call.app.state.service.current.found
         given = {name: text.strip() for name, text in said.items() if text.strip()}
-        asked: dict[str, Any] = {name: given[name] for name in ("subject", "regulation", "due") if name in given}
+        asked: dict[str, Any] = {name: given[name] for name in given.keys() & {*LINES}}
         apart = "[,\n]" if current is None or current.model.kind_.text_ids else r"[,;\s]"
         if ids := [each.strip() for each in re.split(apart, given.get("ids", "")) if each.strip()]:
             asked["ids"] = ids

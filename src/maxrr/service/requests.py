@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -48,6 +48,8 @@ class Asked:
         Who is told of its steps.
     reference : str or None
         What the protocol that it came by calls it.
+    arrived : date or None
+        The day on which it came, where that was before, as by post.
     beside : sequence of str
         What else was said that is to be the same where the same call comes again, as the day that was named.
     """
@@ -58,6 +60,7 @@ class Asked:
     kind: str = ERASE
     callbacks: Sequence[Callback] = ()
     reference: str | None = None
+    arrived: date | None = None
     beside: Sequence[str] = ()
 
     @property
@@ -267,7 +270,8 @@ class Requests:
         rows: list[dict[str, Any]] = [
             {
                 "id": uuid.uuid4().hex, "kind": new.asked.kind, "owner": new.owner, "state": new.planned.state,
-                "received": now(), "due": new.asked.due.isoformat(), "regulation": new.asked.regulation,
+                "received": f"{new.asked.arrived}T00:00:00+00:00" if new.asked.arrived else now(),
+                "due": new.asked.due.isoformat(), "regulation": new.asked.regulation,
                 "reference": new.asked.reference, "policy": new.planned.policy, "plan": new.planned.plan,
                 "idempotency": new.mark, "tries": 0,
             }
@@ -331,15 +335,15 @@ class Requests:
 
     def listed(
         self, states: Sequence[str] = (), *, owner: str | None = None, late: bool = False, due_first: bool = False,
-        delivered: bool | None = None, after: str = "", limit: int = 50,
+        delivered: bool | None = None, start: str = "", after: str = "", limit: int = 50,
     ) -> list[Request]:  # fmt: skip
         """Return a page of requests, the newest first, or those that are due next.
 
-        `delivered` chooses answers that were delivered, or those that were not. `after` is the `place` of the
-        last one of the page before.
+        `delivered` chooses answers that were delivered, or those that were not; `start` is how ids begin, `after` the
+        `place` of the last one of the page before.
         """
         table, (day, _, serial) = tables.requests, (after or ".0").partition(".")
-        query = select(*SHOWN).limit(limit)
+        query = select(*SHOWN).where(table.c.id.startswith(start)).limit(limit)
         if states:
             query = query.where(table.c.state.in_(states))
         if owner is not None:
@@ -355,6 +359,14 @@ class Requests:
             query = query.order_by(table.c.serial.desc())
             later = table.c.serial < int(serial) if after else true()
         return [request_of(row) for row in self.database.rows(query.where(later))]
+
+    def naming(self, names: Collection[str], owner: str | None, limit: int) -> list[Request]:
+        """Return the newest requests in which a person or a record is named so, as far as they can be read."""
+        found, after = list[Request](), ""
+        while len(found) < limit and (some := self.listed(owner=owner, after=after, limit=500)):
+            bodies, after = self.bodies(some), some[-1].place
+            found += [each for each in some if {name for _, name in named(bodies.get(each.serial, {}))} & {*names}]
+        return found[:limit]
 
     def events(self, serial: int) -> list[Event]:
         """Return what happened to a request, from the first."""
@@ -548,11 +560,14 @@ def tell(connection: Connection, steps: Sequence[tuple[int, str, str, str]]) -> 
     """Append events: of each the request, the state that it took, who made it so, and why."""
     former = select(func.max(tables.events.c.time)).where(tables.events.c.request.in_({step[0] for step in steps}))
     time = max(now(), connection.scalar(former) or "")  # also where the clock was ahead before
-    rows = [
-        {"request": serial, "time": time, "state": state, "actor": actor, "reason": reason[:500]}
-        for serial, state, actor, reason in steps
-    ]
-    connection.execute(TELL, rows)
+    rows = ({"request": at, "state": state, "actor": by, "reason": why[:500]} for at, state, by, why in steps)
+    connection.execute(TELL, [{"time": time, **each} for each in rows])
+
+
+def named(body: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Return the ids and people that a request names."""
+    lists = {"ids": body.get("ids"), "subjects": body.get("subjects"), "id": [body["id"]] if "id" in body else None}
+    return {(name, str(each)) for name, some in lists.items() for each in some or ()}
 
 
 def request_of(row: Sequence[Any]) -> Request:

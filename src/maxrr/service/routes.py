@@ -3,17 +3,15 @@
 import json
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
-from itertools import compress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi import Request as Call
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, StringConstraints
 from sqlalchemy import select
 
 from maxrr.data.checks import check_identifiers
 from maxrr.errors import DataError, MaxRRError, WrongState
-from maxrr.evidence import Dossier
 from maxrr.service import metrics, versions
 from maxrr.service.changes import records_of
 from maxrr.service.guard import Guarded, needs
@@ -23,7 +21,7 @@ from maxrr.service.requests import Asked, Event, Request, Standing, today
 from maxrr.service.states import ADD, CANCELLED, ERASE, PLANNED, RECTIFY, REFUSED, STATES
 from maxrr.service.tokens import AUDITOR, OPERATOR, PREDICTOR, REQUESTER, ROLES, Actor
 from maxrr.unlearning.actions import REFUSE
-from maxrr.workspace.dossiers import earlier_receipts
+from maxrr.workspace.dossiers import first_dossier, public_keys
 
 router = APIRouter(route_class=Guarded)
 
@@ -62,6 +60,7 @@ class Submission(Strict):
     identity: Identity | None = None
     regulation: str = Field("gdpr", pattern="^[a-z0-9-]{1,32}$")
     due: date | None = Field(None, description="By when it is to be answered, if not as the regulation says.")
+    arrived: date | None = Field(None, description="When it came, as by post, if before today: days count from then.")
 
 
 class Addition(Strict):
@@ -82,9 +81,15 @@ class Correction(Strict):
 
 
 class Why(Strict):
-    """Why a request is refused, cancelled or tried again."""
+    """Why a request is cancelled or tried again."""
 
     reason: Reason = ""
+
+
+class Refusal(Strict):
+    """Why a request is refused: the letter to the person says it."""
+
+    reason: Annotated[Reason, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class Decision(Why):
@@ -183,10 +188,15 @@ def asked_of(service: Any, said: Submission) -> Asked:
     named: list[Any] = [subject] if said.ids is None else said.ids
     check_identifiers(named, "what is asked for")
     days = service.settings.regulations.get(said.regulation, service.settings.days)
-    if said.due is not None and said.due < today():
-        raise DataError("due is a day that is over")
-    due, beside = said.due or today() + timedelta(days=days), [] if said.due is None else [said.due.isoformat()]
-    return Asked({name: named}, said.regulation, due, beside=beside)
+    if (said.due or today()) < today() or (said.arrived or today()) > today():
+        raise DataError("due is a day that is over, or arrived one that has not come")
+    due, beside = (
+        said.due or (said.arrived or today()) + timedelta(days=days),
+        [said.due, said.arrived and f"arrived {said.arrived}"],
+    )
+    return Asked(
+        {name: named}, said.regulation, due, arrived=said.arrived, beside=[str(each) for each in beside if each]
+    )
 
 
 def change_of(service: Any, kind: str, said: Addition | Correction) -> Asked:
@@ -239,7 +249,7 @@ def approve(call: Call, id: str, said: Decision, actor: Operator) -> RequestShow
 
 
 @router.post("/v1/requests/{id}/refuse")
-def refuse(call: Call, id: str, said: Why, actor: Operator) -> RequestShown:
+def refuse(call: Call, id: str, said: Refusal, actor: Operator) -> RequestShown:
     """Decide that a request is not carried out."""
     return shown(call.app.state.service.requests.decide(found(call, id, actor), REFUSED, actor.name, said.reason))
 
@@ -313,10 +323,7 @@ def page(call: Call, id: str, actor: Asker, form: Literal["html", "json"] = "htm
     snapshot = service.current.snapshot
     if snapshot.status.requests < request.number:
         raise WrongState(f"the receipt of request {id} is being read: try again")
-    mine = snapshot.workspace.receipt(request.number).receipt
-    about = next((each for each in (mine, *earlier_receipts(snapshot.workspace, mine)) if each.tombstones), mine)
-    ids = list(compress(ids, snapshot.model.on_receipt(about, ids).forgotten)) or ids
-    dossier = Dossier.from_object(snapshot.workspace.dossier(about.number, subject=subject, ids=ids or None))
+    dossier = first_dossier(snapshot.workspace, request.number, subject, ids)
     note_fetched(call, request, actor)
     if form == "json":
         return Response(dossier.to_bytes(), media_type="application/json")
@@ -362,6 +369,12 @@ def model_versions(call: Call, _: Watcher) -> list[versions.Version]:
 # Operation
 
 
+@router.get("/key.pub", response_class=Response)
+def public_key(call: Call) -> Response:
+    """Return the public keys of whoever signs. Needs no token: people check by it what was handed to them."""
+    return Response(public_keys(call.app.state.service.current.snapshot.workspace), media_type="application/x-pem-file")
+
+
 @router.get("/health")
 def health() -> dict[str, str]:
     """Say that the server runs. Needs no token, and tells nothing else."""
@@ -386,7 +399,7 @@ def status(call: Call, _: Watcher) -> dict[str, Any]:
     """Return how many requests there are by state, what is late, and what the workers do."""
     service = call.app.state.service
     workers = {
-        name: {"doing": doing, "code": code, "seconds_ago": round(ago)} for name, doing, code, ago in service.workers()
+        who: {"doing": what, "code": code, "seconds_ago": round(ago)} for who, what, code, ago in service.workers()
     }
     return {"requests": service.requests.counts(), "workers": workers, "snapshot": service.current.code}
 

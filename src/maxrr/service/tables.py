@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,17 +18,13 @@ def serial() -> sa.Column[int]:
     return sa.Column("serial", sa.Integer, primary_key=True)
 
 
-def always(**kinds: Kind) -> list[sa.Column[Any]]:
-    """Make columns that always have a value: texts of at most so many characters, or others."""
-    return [
-        sa.Column(name, sa.String(kind) if isinstance(kind, int) else kind, nullable=False)
-        for name, kind in kinds.items()
-    ]
+def perhaps(nullable: bool = True, **kinds: Kind) -> list[sa.Column[Any]]:
+    """Make columns that may have no value: texts of at most so many characters, or others."""
+    types = {name: sa.String(kind) if isinstance(kind, int) else kind for name, kind in kinds.items()}
+    return [sa.Column(name, kind, nullable=nullable) for name, kind in types.items()]
 
 
-def perhaps(**kinds: Kind) -> list[sa.Column[Any]]:
-    """Make columns that may have no value."""
-    return [sa.Column(name, sa.String(kind) if isinstance(kind, int) else kind) for name, kind in kinds.items()]
+always = partial(perhaps, False)  # have a value
 
 
 requests = sa.Table(

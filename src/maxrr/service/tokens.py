@@ -3,9 +3,11 @@
 import hashlib
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from maxrr.errors import NoToken
 from maxrr.service import tables
@@ -16,17 +18,6 @@ REQUESTER, OPERATOR, AUDITOR, PREDICTOR = ROLES = "requester", "operator", "audi
 PREFIX = "maxrr_"  # by which scanners for secrets know one
 BYTES = 32
 REMEMBERED = 2.0  # seconds, after which a token that was revoked meanwhile is not taken any more
-
-
-@dataclass(frozen=True)
-class Token:
-    """A token as it is listed: its name, which several may share, its role, and the beginning of its hash."""
-
-    id: str
-    name: str
-    role: str
-    made: str
-    revoked: str | None
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ class Tokens:
         self.database.run(insert(tables.tokens).values(hash=hash_of(token), name=name, role=role, made=now()))
         return token
 
-    def revoke(self, id_: str) -> Token:
+    def revoke(self, id_: str) -> Any:
         """Revoke a token, by its id or its whole text. Within two seconds it is not taken any more."""
         start = hash_of(id_) if id_.startswith(PREFIX) else id_
         found = [each for each in self.listed() if len(start) >= 8 and (each.id == start or start.startswith(each.id))]
@@ -76,11 +67,12 @@ class Tokens:
         self.database.run(mine.values(revoked=now()))
         return next(each for each in self.listed() if each.id == found[0].id)
 
-    def listed(self) -> list[Token]:
-        """Return all tokens, from the first that was made."""
-        table = tables.tokens.c
-        query = select(table.hash, table.name, table.role, table.made, table.revoked).order_by(table.made)
-        return [Token(row.hash[:12], *row[1:]) for row in self.database.rows(query)]
+    def listed(self) -> Sequence[Any]:
+        """Return of each token the beginning of its hash as `id`, its `name`, which several may share, its `role`, and
+        when it was `made` and `revoked`; from the first.
+        """
+        table, id_ = tables.tokens.c, func.substr(tables.tokens.c.hash, 1, 12).label("id")
+        return self.database.rows(select(id_, table.name, table.role, table.made, table.revoked).order_by(table.made))
 
     def remembered(self, token: str) -> Actor | None:
         """Return who has a token that was looked up a moment ago, without asking the database."""

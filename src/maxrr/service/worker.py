@@ -96,12 +96,7 @@ class Worker:
         """Ask it to end after the batch that it is at."""
         self.stopping.set()
         if self.held is not None:  # it may be killed before that; and who asks may be a signal, which waits for nobody
-            threading.Thread(target=self.excuse, daemon=True).start()
-
-    def excuse(self) -> None:
-        """Let it not count against the requests that are executing if this worker ends over them."""
-        with suppress(errors.DatabaseAway, OSError):
-            self.requests.excuse()
+            threading.Thread(target=self.requests.excuse, daemon=True).start()
 
     def beside(self) -> None:
         """Do what a snapshot is enough for: plan while a batch takes long, audit, replay, and record versions."""
@@ -326,7 +321,5 @@ def done(request: Request, workspace: Workspace, receipt: Receipt) -> Ending:
     """Return the end of a request that this receipt answers."""
     handed = workspace.receipt(receipt.number).to_bytes()
     outcome = "already-done" if receipt.requested == receipt.already_forgotten > 0 else "done"
-    return Ending(
-        request, DONE, f"receipt {receipt.number}: {receipt.guarantee}", outcome, number=receipt.number,
-        guarantee=receipt.guarantee, answer=handed,
-    )  # fmt: skip
+    words = f"receipt {receipt.number}: {receipt.guarantee}"
+    return Ending(request, DONE, words, outcome, number=receipt.number, guarantee=receipt.guarantee, answer=handed)

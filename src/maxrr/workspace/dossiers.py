@@ -6,13 +6,14 @@
 import json
 import os
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxrr.data.hashes import identifier_bytes, layout
 from maxrr.errors import EvidenceError, NotHere, NotSigned, WorkspaceError
-from maxrr.evidence import Checkpoint, Log
+from maxrr.evidence import Checkpoint, Dossier, Log
 from maxrr.evidence.dossiers import DOSSIER_TYPE
 from maxrr.evidence.log import LOG
 from maxrr.evidence.sparse_tree import salt_of
@@ -93,6 +94,19 @@ def earlier_receipts(workspace: "Workspace", receipt: Receipt) -> list[Receipt]:
                 if named := gone & {*before.tombstones, *(before.subject_tombstones or ())}:
                     found, gone = [*found, before], gone - named
     return found
+
+
+def first_dossier(workspace: "Workspace", number: int, subject: Id | None, ids: list[Id]) -> Dossier:
+    """Return the dossier of whoever was named in a request: of the receipt by which something of it was forgotten."""
+    mine = workspace.receipt(number).receipt
+    about = next((each for each in (mine, *earlier_receipts(workspace, mine)) if each.tombstones), mine)
+    ids = list(compress(ids, workspace.model.on_receipt(about, ids).forgotten)) or ids
+    return Dossier.from_object(workspace.dossier(about.number, subject=subject, ids=ids or None))
+
+
+def public_keys(workspace: "Workspace") -> str:
+    """Return the public keys that a workspace has signed with, as PEM; empty where it does not sign."""
+    return "".join(key.pem.decode() for key in keys_of(workspace._store.stored))
 
 
 def record_of(secret: bytes, proof: dict[str, Any]) -> dict[str, Any]:
