@@ -26,10 +26,10 @@ NOTES = "MAXRR_STAGES"  # the file that worker processes write to
 HERE = (
     (cuda_start, "prepare"), (cuda_start, "find_direction"), (cuda_start, "minimise"), (cuda_start, "describe"),
     (cuda_start.RunSamples, "shortfall"), (cuda_newton.Rows, "curvature"), (cuda_newton, "newton_direction"),
-    (cuda_newton, "line_search"), (start.Guess, "bands"), (start, "sums"), (bands, "band_around"), (bands, "screened"),
-    (bands, "looked_at"), (bands, "for_each_head"), (bands, "lift"), (Samples, "scores"), (Samples, "rows"),
+    (cuda_newton, "line_search"), (start.Guess, "bands"), (start, "sums_of_heads"), (bands, "band_around"),
+    (bands, "screened"), (bands, "looked_at"), (bands, "for_each_head"), (bands, "lift"), (Samples, "scores"), (Samples, "rows"),
     (heads, "from_scratch"), (heads, "from_guess"), (heads, "settle"), (heads, "changes_of"), (heads, "bands_around"),
-    (heads, "refine"), (cuda_start, "guess_run"),
+    (heads, "refine"), (cuda_start, "guess_run"), (cuda_start, "resume_run"),
 )  # fmt: skip
 IN_WORKERS = (
     (working_set, "begin"), (working_set, "narrow"), (Way, "follow"), (Way, "change"), (working_set, "propose"),

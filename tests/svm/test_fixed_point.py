@@ -5,9 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maxrr.svm import arrays
 from maxrr.svm.exact.fixed_point import (
     DIGIT,
     ROWS_PER_SUM,
@@ -18,6 +20,7 @@ from maxrr.svm.exact.fixed_point import (
     integers,
     scaled,
     signed_sum,
+    signed_sums_on_device,
 )
 from tests.cases import examples, some
 
@@ -176,6 +179,18 @@ def test_signed_sums_of_many_rows(n, matrix):
     X = matrix(rng, n, 2)
     for y in (np.ones(n), rng.choice([-1.0, 1.0], n)):
         assert fractions(signed_sum(X, y)) == product(X.T, [Fraction(sign) for sign in y])
+
+
+@pytest.mark.parametrize("matrix", [longest_mantissas, ordinary])
+def test_signed_sums_of_several_heads_at_once(matrix, monkeypatch):
+    monkeypatch.setattr(arrays, "BLOCK_BYTES", 20 * 8 * 3)  # rows are taken in four parts
+    rng = np.random.default_rng(1)
+    X, places = matrix(rng, 100, 3), np.flatnonzero(rng.random(100) < 0.7)
+    X[rng.random(X.shape) < 0.2] = 0.0
+    signs = rng.integers(-1, 2, (4, len(places))).astype(np.int8)
+    for row, (total, filled) in zip(signs, signed_sums_on_device(torch.tensor(X), places, signs), strict=True):
+        assert fractions(total) == product(X[places].T, [Fraction(int(sign)) for sign in row])
+        assert filled.tolist() == np.count_nonzero(X[places][row != 0], axis=0).tolist()
 
 
 def test_the_sum_of_nothing():

@@ -14,7 +14,7 @@ from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked, on_accele
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.enclosure import UP, Enclosure, Published, enclose, publish
-from maxrr.svm.exact.fixed_point import Fixed, combination, integers, signed_sum, signed_sum_on_device
+from maxrr.svm.exact.fixed_point import Fixed, combination, integers, signed_sum, signed_sums_on_device
 from maxrr.svm.exact.multipliers import Polished, Search, UnpolishedError, ends
 from maxrr.svm.problem import Head, InsideSum, Samples, Screen, Trial
 
@@ -181,10 +181,28 @@ def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | Non
 
 def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
     """The sums over some samples, for bounds cᵢ in units of C."""
-    signs, bounds = y[places], samples.bounds[places]
-    if samples.penalties.even and on_accelerator(samples.X):
-        total, filled = signed_sum_on_device(samples.X, places, signs)
-        return InsideSum(places, total, one_number(int(np.sum(signs))), one_number(len(places)), filled)
+    return sums_of_heads(samples, [(places, y[places])])[0]
+
+
+def sums_of_heads(samples: Samples, parts: list[tuple[Ints, Floats]]) -> list[InsideSum]:
+    """The sums over some samples for each head, from their places and signs; on a device in one pass for all."""
+    if not (parts and samples.penalties.even and on_accelerator(samples.X)):
+        return [sum_of_head(samples, places, signs) for places, signs in parts]
+    everyone = np.unique(np.concatenate([places for places, _ in parts]))
+    factors = np.zeros((len(parts), len(everyone)), dtype=np.int8)
+    for row, (places, signs) in zip(factors, parts, strict=True):
+        row[np.searchsorted(everyone, places)] = signs
+    return [
+        InsideSum(places, total, one_number(int(np.sum(signs))), one_number(len(places)), filled)
+        for (places, signs), (total, filled) in zip(
+            parts, signed_sums_on_device(samples.X, everyone, factors), strict=True
+        )
+    ]
+
+
+def sum_of_head(samples: Samples, places: Ints, signs: Floats) -> InsideSum:
+    """The sums over some samples with these signs."""
+    bounds = samples.bounds[places]
     factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)
     total, filled = Fixed.zeros(samples.X.shape[1]), np.zeros(samples.X.shape[1], dtype=np.int64)
     for part in samples.parts(places):

@@ -214,17 +214,21 @@ def signed_sum(X: Floats, y: Floats) -> Fixed:
     return total
 
 
-def signed_sum_on_device(X: AnyArray, places: Ints, signs: Floats) -> tuple[Fixed, Ints]:
-    """Σ yᵢxᵢ over the rows at some places for yᵢ = ±1, and how many numbers of each column are not zero."""
-    total, filled = Fixed.zeros(X.shape[1]), np.zeros(X.shape[1], dtype=np.int64)
+def signed_sums_on_device(X: AnyArray, places: Ints, signs: NDArray[np.int8]) -> list[tuple[Fixed, Ints]]:
+    """Σ yᵢxᵢ over the rows at some places and how many numbers of each column are not zero, for some yᵢ = ±1 or 0.
+
+    One sum for each row of `signs` (sums × places), in one pass over the rows of X.
+    """
+    total = [Fixed.zeros(X.shape[1]) for _ in signs]
+    filled = np.zeros((len(signs), X.shape[1]), dtype=np.int64)
     width = MANTISSA - max(len(places), 2).bit_length()  # of whole numbers whose sum is below 2^MANTISSA
     for part in blocks(X[: len(places)]):
-        rows, factors = X[like(places[part], X)].double(), like(signs[part], X)
-        filled += to_numpy((rows != 0.0).sum(0))
+        rows, factors = X[like(places[part], X)].double(), like(signs[:, part], X).double()
+        filled += to_numpy(factors.abs() @ (rows != 0.0).double()).astype(np.int64)
         exponents = np.frexp(to_numpy(rows.abs().amax(0)))[1].astype(np.int64)
         lowest = int(exponents.min(initial=0))
         rest = rows * like(np.ldexp(1.0, width - exponents), X)  # by powers of two: nothing is rounded
-        values, count = Fixed.zeros(X.shape[1]).values, 0
+        values, count = np.zeros(filled.shape, dtype=object), 0
         while True:
             whole = rest.round()
             values, count = (values << width) + to_numpy(factors @ whole).astype(np.int64).astype(object), count + 1
@@ -232,8 +236,11 @@ def signed_sum_on_device(X: AnyArray, places: Ints, signs: Floats) -> tuple[Fixe
             if not bool(rest.any()):
                 break
             rest *= 2.0**width
-        total = total.plus(Fixed(values << integers((exponents - lowest).tolist()), width * count - lowest))
-    return total, filled
+        shift = integers((exponents - lowest).tolist())
+        total = [
+            known.plus(Fixed(mine << shift, width * count - lowest)) for known, mine in zip(total, values, strict=True)
+        ]
+    return list(zip(total, filled, strict=True))
 
 
 def combination(X: Floats, factors: Fixed) -> Fixed:

@@ -9,8 +9,8 @@ import numpy as np
 
 from maxrr.parallel.engine import Engine
 from maxrr.svm.arrays import NO_EXPONENT, Floats, Ints
-from maxrr.svm.exact.deciding import sums
-from maxrr.svm.problem import Samples, Trial
+from maxrr.svm.exact.deciding import sums_of_heads
+from maxrr.svm.problem import InsideSum, Samples, Trial
 from maxrr.svm.search import newton
 from maxrr.svm.search.bands import NOTHING, Band, trial_at
 from maxrr.svm.search.newton import Light
@@ -48,15 +48,22 @@ class Guess:
     def bands(self, samples: Samples, classes: list[int], engine: Engine) -> list[Band | None]:
         """The heads as bands; None for a head with more samples near its margin than a band is for."""
         scores = samples.scores(self.w.T.copy())
-        return list(
-            engine.map(
-                lambda number: self.band(samples, classes[number], number, scores[:, number]), range(len(classes))
-            )
+        found = engine.map(
+            lambda number: self.sides(samples, classes[number], number, scores[:, number]), range(len(classes))
         )
+        sides = {number: side for number, side in enumerate(found) if side is not None}
+        known = sums_of_heads(samples, [(far, signs) for _, _, far, signs in sides.values()])
+        bands = engine.map(
+            lambda one: self.band(samples, classes[one[0]], *one), zip(sides, sides.values(), known, strict=True)
+        )
+        by_number = dict(zip(sides, bands, strict=True))
+        return [by_number.get(number) for number in range(len(classes))]
 
-    def band(self, samples: Samples, positive: int, number: int, scores: Floats) -> Band | None:
-        """Build the band of one head."""
-        y, w, b, width = samples.signs(positive), self.w[number], float(self.b[number]), float(self.width[number])
+    def sides(
+        self, samples: Samples, positive: int, number: int, scores: Floats
+    ) -> tuple[Ints, Floats, Ints, Floats] | None:
+        """The samples near a head's margin, with their multipliers; and those far inside, with their signs."""
+        y, b, width = samples.signs(positive), float(self.b[number]), float(self.width[number])
         margins = np.where(samples.alive, y * (scores + b), np.inf)
         mine = self.head == number
         distance, smallest = np.abs(margins - 1.0), SMALLEST * (int(np.count_nonzero(mine)) + 1)
@@ -64,15 +71,21 @@ class Guess:
         near = (distance <= max(reach, 2.0 * REACH * width)) & samples.alive
         near[self.sample[mine]] = True
         places = np.flatnonzero(near)
-        if len(places) > max(LARGEST_BAND * (len(w) + 1), len(y) // 2):
+        if len(places) > max(LARGEST_BAND * (self.w.shape[1] + 1), len(y) // 2):
             return None
         far = np.flatnonzero((margins < 1.0) & ~near)
-        known = sums(samples, y, far)
-        alpha = np.where(margins < 1.0, samples.caps, 0.0)
-        alpha[self.sample[mine]] = self.multiplier[mine]
+        alpha = np.where(margins[places] < 1.0, samples.caps_at(places), 0.0)
+        alpha[np.searchsorted(places, self.sample[mine])] = self.multiplier[mine]
+        return places, alpha, far, y[far]
+
+    def band(
+        self, samples: Samples, positive: int, number: int, sides: tuple[Ints, Floats, Ints, Floats], known: InsideSum
+    ) -> Band:
+        """Build the band of one head."""
+        (places, alpha, far, _), w, b = sides, self.w[number], float(self.b[number])
         exponent = int(np.max(samples.exponents[far], initial=NO_EXPONENT))
         part = samples.only(places, replace(known, places=NOTHING), exponent)
-        trial = trial_at(part, y[places], positive, w, b, alpha[places], width)
+        trial = trial_at(part, part.signs(positive), positive, w, b, alpha, float(self.width[number]))
         return Band(places, far, part, trial, w, b, None)
 
 
