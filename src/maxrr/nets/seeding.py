@@ -5,6 +5,7 @@ other drew, and an epoch's shuffle does not depend on the epochs before it.
 """
 
 import copy
+import json
 import operator
 import random
 import threading
@@ -82,7 +83,8 @@ def random_states(device: torch.device) -> list[object]:
     """What PyTorch, NumPy and Python would draw next: sources that a device, or this process, has one of each."""
     with _one_at_a_time:
         ours = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-        return [ours.tolist(), random.getstate(), str(np.random.get_state(legacy=False))]  # noqa: NPY002 (others use it)
+        theirs = np.random.get_state(legacy=False)  # noqa: NPY002 (others use it)
+        return [ours.numpy().tobytes(), random.getstate(), json.dumps(theirs, default=operator.methodcaller("tolist"))]
 
 
 def network_from(network: Network) -> nn.Module:

@@ -262,7 +262,7 @@ def check_network(network: nn.Module, records: Records, dataset: Dataset, smalle
     Returns whether the network draws random numbers as it is trained (dropout).
     """
     try:
-        scores, _ = tried(copy.deepcopy(network).eval(), records, FEW)
+        scores, _ = tried(network, records, FEW, training=False)
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         kind = described(dataset.inputs.dtype, dataset.shape)
         raise ValueError(f"the network does not take records of {kind}: {error}{hint(dataset, error)}") from error
@@ -276,10 +276,12 @@ def check_network(network: nn.Module, records: Records, dataset: Dataset, smalle
         raise ValueError(f"the network cannot be trained on {smallest_batch} record(s) at a time: {error}") from error
 
 
-def tried(network: nn.Module, records: Records, count: int) -> tuple[Any, bool]:
+def tried(network: nn.Module, records: Records, count: int, *, training: bool = True) -> tuple[Any, bool]:
     """Try a copy of the network on the first records; return its scores, and whether it drew random numbers."""
     device = records.labels.device
     trial = copy.deepcopy(network).to(device)
+    if not training:
+        trial.eval()
     with torch.no_grad(), all_drawing(0):
         before = random_states(device)
         scores = call(trial, inputs_for(records, count))

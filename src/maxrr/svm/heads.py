@@ -37,6 +37,7 @@ DEVICE_GROUP_BYTES = 1 << 31  # or so many where these are on a device, which wo
 BYTES_PER_SAMPLE = 80  # and each of them needs so many;
 MOST_TOGETHER = 16  # more of them than this gain nothing
 WORTH_PROCESSES = 2000  # heads times features: with less than this the start of processes costs more
+WORTH_THREADS = 1 << 19  # heads times features times samples: with less than this threads hinder each other
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def group_size(samples: Samples) -> int:
 
 
 def engine_for(samples: Samples, heads: int, few: int = 1) -> AbstractContextManager[Engine]:
-    """Choose where heads are solved: in threads, or in processes.
+    """Choose where heads are solved: in threads, in processes, or here where they are small.
 
     What a graphics processor leaves to do is small steps, which hold the interpreter, and little data: much of it is
     done by processes, which are started for more than `few` heads.
@@ -151,7 +152,8 @@ def engine_for(samples: Samples, heads: int, few: int = 1) -> AbstractContextMan
     enough = heads > few or (heads > 1 and are_idle())
     if on_accelerator(samples.X) and enough and heads * samples.X.shape[1] >= WORTH_PROCESSES and cores() > 2:
         return staying("maxrr.svm.search.bands")
-    return nullcontext(Threads() if cores() > 1 else InProcess())
+    small = heads * samples.X.shape[1] * len(samples.X) < WORTH_THREADS
+    return nullcontext(InProcess() if small or cores() == 1 else Threads())
 
 
 def unmoved(samples: Samples, solution: Solution, changed: Ints) -> Solution | None:
