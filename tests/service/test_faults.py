@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import event, update
 
-from maxrr.errors import DatabaseAway, OlderCopy
+from maxrr.errors import DatabaseAway, DatabaseGone, NamesDestroyed, OlderCopy
 from maxrr.service import requests, tables
 from maxrr.service.api import Service
 from maxrr.service.worker import Worker
@@ -362,3 +363,61 @@ def test_a_file_put_in_place_under_the_service_is_noticed_and_not_touched(house,
     assert file.read_bytes() == before
     file.unlink()
     assert house.call("POST", "/v1/requests", json={"subject": 1}).json()["code"] == "database-gone"
+
+
+def test_what_was_done_in_a_copy_that_is_gone_is_done_again_and_nothing_twice(house, tmp_path):
+    """An older copy goes on: all that it lacks is done again if it can be read, and has failed if not."""
+    free = house.ids("free")
+    asked = [house.submit(ids=[id_])["id"] for id_ in free[:2]]
+    house.work()
+    with house.service.settings.open(False) as workspace:
+        workspace.backup(tmp_path / "backup" / "ws")
+    asked += [house.submit(ids=[id_])["id"] for id_ in free[2:5]]
+    house.work()
+    kept = house.call("GET", f"/v1/requests/{asked[0]}/receipt").content
+    for id_ in (asked[1], asked[4]):
+        house.call("POST", f"/v1/requests/{id_}/delivered")
+    settings = replace(house.service.settings, workspace=tmp_path / "backup" / "ws")
+    settings = replace(settings, open=opening(settings.workspace), database=house.service.settings.url)
+    worker = Worker(settings, house.service.requests)
+    with pytest.warns(match="older copy|is a backup"):
+        copy = settings.open(False)
+    with copy:
+        with pytest.raises(OlderCopy):
+            worker.reopen(copy)
+        assert {house.follow(id_)["state"] for id_ in asked} == {"done"}
+        copy.declare_gone("the disk is broken")
+        for _ in range(2):  # as every start does
+            worker.reopen(copy)
+            while worker.turn(copy):
+                pass
+        assert copy.status().records == 80 - 4
+        assert not copy.find(id=free[4]).forgotten
+        assert all(copy.find(id=id_).forgotten for id_ in free[:4])
+    found = [house.follow(id_) for id_ in asked]
+    assert [each["receipt"] for each in found] == [1, 2, 4, 5, None]
+    assert [each["state"] for each in found] == ["done"] * 4 + ["failed"]
+    assert (found[4]["code"], found[2]["fetched"], found[1]["delivered"] is None) == ("names-destroyed", None, False)
+    assert states(house, asked[2])[-3:] == ["planned", "executing", "done"]
+    assert house.call("GET", f"/v1/requests/{asked[0]}/receipt").content == kept
+
+
+def test_keys_that_are_gone_are_not_made_anew_beside_their_requests(house, settings):
+    house.submit(ids=house.ids("free")[:1])
+    house.service.close()
+    keys = settings.folder / "request-keys.bin"
+    keys.rename(keys.with_name("away"))
+    for _ in range(2):
+        with pytest.raises(DatabaseGone):
+            Service.of(settings)
+    shutil.copy(keys, keys.with_name("new"))
+    keys.with_name("away").replace(keys)
+    again = Service.of(settings)
+    assert again.requests.body(again.requests.find(again.requests.listed()[0].id))
+    again.close()
+    keys.with_name("new").replace(keys)
+    os.truncate(keys, 64)  # as docs/operate.md says, where there is no copy
+    without = Service.of(settings)
+    with pytest.raises(NamesDestroyed):
+        without.requests.body(without.requests.listed()[0])
+    without.close()

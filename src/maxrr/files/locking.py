@@ -6,6 +6,7 @@ import os
 import stat
 import time
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
 PAUSE = 0.05  # seconds between two tries
@@ -54,18 +55,12 @@ class Lock:
                     raise
             time.sleep(PAUSE)
 
-    @property
-    def has_its_name(self) -> bool:
-        """Whether the name still leads to the file that is locked here, so that nobody can lock another one by it."""
-        return is_named(self.path, os.fstat(self.descriptor))
-
 
 def is_named(path: str | Path, opened: os.stat_result) -> bool:
     """Whether a file that was opened still has its name: no other was put in its place, and nobody deleted it."""
-    try:
+    with suppress(FileNotFoundError):
         return os.path.samestat(opened, os.stat(path))
-    except FileNotFoundError:
-        return False
+    return False
 
 
 HELD = weakref.WeakSet[Lock]()

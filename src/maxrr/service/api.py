@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import func, select
 
+from maxrr.errors import DatabaseGone
 from maxrr.service import fides, pages, problems, routes, tables, webhooks
 from maxrr.service.callbacks import Callbacks, Teller
 from maxrr.service.current import Current
@@ -45,10 +46,10 @@ class Service:
         """Open the database and the file of keys, or make them."""
         keys = RequestKeys(settings.folder / "request-keys.bin")
         database = Database(settings.url, may_be_new=not keys.are_some)
-        return cls(
-            settings, Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database),
-            Limits(settings.rate),
-        )  # fmt: skip
+        if not keys.are_some and database.rows(select(tables.requests.c.serial).limit(1)):
+            raise DatabaseGone("the database has requests, and their keys are gone: restore request-keys.bin")
+        parts = Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database)
+        return cls(settings, *parts, Limits(settings.rate))
 
     def workers(self) -> Sequence[Any]:
         """Return of each worker its `name`, what it is `doing`, the `code` of what stops it, and how many seconds `ago`

@@ -144,10 +144,8 @@ class Callbacks:
     def _taken(self) -> list[Step]:
         """Take deliveries that are due, none before an earlier one of the same request to the same receiver."""
         table, former = tables.deliveries.c, tables.deliveries.alias()
-        waits = exists().where(
-            former.c.callback == table.callback, former.c.request == table.request, former.c.serial < table.serial,
-            former.c.ended.is_(None),
-        )  # fmt: skip
+        same = former.c.callback == table.callback, former.c.request == table.request
+        waits = exists().where(*same, former.c.serial < table.serial, former.c.ended.is_(None))
         is_due = ~table.due.between(time.time(), time.time() + 2 * LAST)  # later is what a clock said that was ahead
         due = select(table.serial).where(table.ended.is_(None), is_due, ~waits)
         due = due.order_by(table.due, table.serial).limit(TOGETHER)

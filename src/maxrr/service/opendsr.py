@@ -46,6 +46,9 @@ async def body_of(call: Call) -> bytes:
     return await call.body()
 
 
+Body = Annotated[bytes, Depends(body_of)]
+
+
 class Identity(BaseModel):
     """What a controller knows a person by."""
 
@@ -161,9 +164,7 @@ class OpenDSR:
             return Response(self.signer.certificates, media_type="application/x-pem-file")
 
         @made.post("/requests", status_code=201)
-        def submit(
-            call: Call, actor: Asker, said: Submission, body: Annotated[bytes, Depends(body_of)]
-        ) -> dict[str, Any]:  # fmt: skip
+        def submit(call: Call, actor: Asker, said: Submission, body: Body) -> dict[str, Any]:
             """Take a request of a controller. The same one again is answered again."""
             callbacks = [Callback("opendsr", url) for url in dict.fromkeys(said.status_callback_urls)]
             for each in callbacks:

@@ -308,9 +308,10 @@ def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
         call.app.state.service.requests.body(request)  # raises an error if the names in it were destroyed
         routes.note_fetched(call, request, actor)
     base, sender = "layout.html.jinja" if file else "frame.html.jinja", os.environ.get(SENDER, "")
-    found, key_at = call.app.state.service.current.found, f"{call.base_url}key.pub"
-    keys = public_keys(found.workspace) if found else ""
-    answer = show_request(call, "letter", request, base=base, sender=sender, keys=keys, key_at=key_at)
+    keys = public_keys(found.workspace) if (found := call.app.state.service.current.found) else ""
+    answer = show_request(
+        call, "letter", request, base=base, sender=sender, keys=keys, key_at=f"{call.base_url}key.pub"
+    )
     answer.headers["Content-Disposition"] = f'{"attachment" if file else "inline"}; filename="letter-{request.id}.html"'
     return answer
 

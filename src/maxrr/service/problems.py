@@ -32,10 +32,8 @@ HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}, 503: 
 def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> JSONResponse:
     """Make an answer that says what is wrong."""
     said = {"type": f"urn:maxrr:{code}", "title": HTTPStatus(status).phrase, "status": status, "code": code}
-    return JSONResponse(
-        {**said, "detail": detail, **more}, status, media_type="application/problem+json",
-        headers={**HEADERS.get(status, {}), **(headers or {})},
-    )  # fmt: skip
+    found = {**HEADERS.get(status, {}), **(headers or {})}
+    return JSONResponse({**said, "detail": detail, **more}, status, found, "application/problem+json")
 
 
 async def answer_with(_: Request, error: Exception) -> JSONResponse:

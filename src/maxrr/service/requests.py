@@ -472,10 +472,11 @@ class Requests:
             self.keys.destroy([request.serial])
         return self.find(request.id)
 
-    def tried(self, serials: Iterable[int]) -> None:
+    def tried(self, serials: Collection[int]) -> None:
         """Count a worker that begins with requests, before it does: this stays where it ends with them."""
         table = tables.requests
-        self.database.run(update(table).where(table.c.serial.in_(serials)).values(tries=table.c.tries + 1))
+        if serials:
+            self.database.run(update(table).where(table.c.serial.in_(serials)).values(tries=table.c.tries + 1))
 
     def excuse(self) -> None:
         """Let no try count of what is executing: something else ends the worker, or keeps it from going on."""

@@ -6,7 +6,8 @@ DONE, REFUSED, FAILED, CANCELLED = "done", "refused", "failed", "cancelled"
 
 FOLLOWS = {
     RECEIVED: (PLANNED, CANCELLED), PLANNED: (EXECUTING, WAITING, CANCELLED), WAITING: (PLANNED, REFUSED, CANCELLED),
-    EXECUTING: (DONE, REFUSED, FAILED, WAITING), FAILED: (PLANNED, REFUSED), DONE: (), REFUSED: (), CANCELLED: (),
+    EXECUTING: (DONE, REFUSED, FAILED, WAITING), FAILED: (PLANNED, REFUSED),
+    DONE: (PLANNED,), REFUSED: (), CANCELLED: (),  # what was done in a copy of the workspace that is gone
 }  # fmt: skip
 """What a request may become next."""
 

@@ -18,6 +18,11 @@ def serial() -> sa.Column[int]:
     return sa.Column("serial", sa.Integer, primary_key=True)
 
 
+def key(name: str, most: int) -> sa.Column[str]:
+    """Make the column of a text by which the rows of a table are known."""
+    return sa.Column(name, sa.String(most), primary_key=True)
+
+
 def perhaps(nullable: bool = True, **kinds: Kind) -> list[sa.Column[Any]]:
     """Make columns that may have no value: texts of at most so many characters, or others."""
     types = {name: sa.String(kind) if isinstance(kind, int) else kind for name, kind in kinds.items()}
@@ -68,17 +73,12 @@ deliveries = sa.Table(  # each event for each who is told of it: the database ad
     *perhaps(ended=32),
     sa.Index("by_ended", "ended", "due", "serial"), sa.Index("by_callback", "callback", "request", "serial"),
 )  # fmt: skip
-tokens = sa.Table(
-    "tokens", metadata, sa.Column("hash", sa.String(64), primary_key=True), *always(name=64, role=16, made=32),
-    *perhaps(revoked=32),
-)  # fmt: skip
-sessions = sa.Table(
-    "sessions", metadata, sa.Column("hash", sa.String(64), primary_key=True),  # of the cookie
-    *always(token=sa.ForeignKey("tokens.hash"), begun=sa.Float, until=sa.Float),
+tokens = sa.Table("tokens", metadata, key("hash", 64), *always(name=64, role=16, made=32), *perhaps(revoked=32))
+sessions = sa.Table(  # by the hash of the cookie
+    "sessions", metadata, key("hash", 64), *always(token=sa.ForeignKey("tokens.hash"), begun=sa.Float, until=sa.Float),
 )  # fmt: skip
 workers = sa.Table(  # the code is that of what stops it; empty where nothing does
-    "workers", metadata, sa.Column("name", sa.String(128), primary_key=True),
-    *always(doing=200, code=64, seen=sa.Float),
+    "workers", metadata, key("name", 128), *always(doing=200, code=64, seen=sa.Float),
 )  # fmt: skip
 OPEN_JOBS = sa.text("state IN ('queued', 'running')")  # of which a request has one of each kind
 jobs = sa.Table(

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, insert, or_
+from sqlalchemy import delete, insert, or_, select
 
 from maxrr import errors
 from maxrr.data import Dataset
@@ -68,7 +68,7 @@ class Worker:
         self.forgot = float("-inf")
         self.due = float("inf")  # when that begins for which others may wait
         self.held: Workspace | None = None
-        self.began = set[int]()  # requests that count this worker among those that began with them
+        self.began = set[int]()  # requests that it tried last, and that count it
         self.recorded = ""
         self.test: Dataset | None = None
 
@@ -81,14 +81,14 @@ class Worker:
                 with self.settings.open(False) as workspace:
                     log.info("this worker holds the workspace")
                     self.held = workspace
+                    self.reopen(workspace)
                     while not self.stopping.is_set():
                         self.say("at work")
                         if not self.turn(workspace):
                             self.stopping.wait(PAUSE)
-            except errors.InUse:
-                pass
             except Exception as error:  # nothing ends a worker but its end
-                self.trouble(error)
+                if not isinstance(error, errors.InUse):
+                    self.trouble(error)
             self.held = None
             self.stopping.wait(AGAIN)
 
@@ -129,6 +129,21 @@ class Worker:
                 record(self.requests.database, snapshot, None)
             self.recorded = snapshot.model.model_hash_
 
+    def reopen(self, workspace: Workspace) -> None:
+        """Plan requests anew whose receipts the workspace does not have: these were done in a copy that is gone."""
+        workspace.check_newest()  # or it may catch up with that one yet
+        lost, table = list[int](), tables.requests.c
+        latest = select(table.serial, table.number, table.answer).where(table.number.is_not(None)).limit(1)
+        count = workspace.status().requests
+        is_loss = count and workspace.receipt(count).receipt.losses  # as each says since somebody declared one
+        while is_loss and (rows := self.requests.database.rows(latest.order_by(table.number.desc()).offset(len(lost)))):
+            ((serial, number, answer),) = rows
+            if number <= count and workspace.receipt(number).to_bytes() == answer:
+                break
+            lost.append(serial)
+        gone = dict.fromkeys(("outcome", "number", "guarantee", "answer", "ended", "fetched", "delivered"))
+        self.requests.move(lost, PLANNED, self.name, "a copy of the workspace is gone in which this was done", **gone)
+
     def turn(self, workspace: Workspace) -> bool:
         """Do what is to be done now, and say whether there was anything.
 
@@ -151,11 +166,10 @@ class Worker:
             if self.stopping.is_set():
                 break
             if mine := batch if begun else self.claimed(workspace, batch):
-                if here := {each.serial for each in mine} - self.began:
-                    self.requests.tried(here)
-                self.began |= here
+                serials = {each.serial for each in mine}
+                self.requests.tried(serials - self.began)
+                self.began = serials
                 self.execute(workspace, mine, policy)
-                self.began -= here
         return any(batch for _, batch in batches)
 
     def arranged(self, workspace: Workspace, found: dict[str, list[Request]]) -> dict[str, list[Request]]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from maxrr.errors import InUse, NotAWorkspace, OlderCopy, OtherWorkspace, UnknownReceipt, WorkspaceError
 from maxrr.files import Lock, flush_folder, overwrite
+from maxrr.files.locking import is_named
 from maxrr.plain_text import count
 from maxrr.unlearning.facts import Facts, Words
 from maxrr.workspace import names, older_copies, states
@@ -298,7 +299,7 @@ class Folder:
 
     def check_in_place(self) -> None:
         """Refuse to go on where the history is not as this object left it, as where a backup was put in its place."""
-        is_ours = self.lock is None or self.lock.has_its_name
+        is_ours = self.lock is None or is_named(self.lock.path, os.fstat(self.lock.descriptor))
         if self.has_state and not (is_ours and self.history.is_as_left):
             raise OlderCopy(
                 f"{self.folder} was replaced while somebody worked in it: stop that first, and open it again"
