@@ -27,7 +27,8 @@ HERE = (
     (cuda_start, "prepare"), (cuda_start, "find_direction"), (cuda_start, "minimise"), (cuda_start, "describe"),
     (cuda_start.RunSamples, "shortfall"), (cuda_newton.Rows, "curvature"), (cuda_newton, "newton_direction"),
     (cuda_newton, "line_search"), (start.Guess, "bands"), (start, "sums_of_heads"), (bands, "band_around"),
-    (bands, "screened"), (bands, "looked_at"), (bands, "for_each_head"), (bands, "lift"), (Samples, "scores"), (Samples, "rows"),
+    (bands, "screened"), (bands, "looked_at"), (bands, "for_each_head"), (bands, "lift"), (Samples, "scores"),
+    (Samples, "rows"),
     (heads, "from_scratch"), (heads, "from_guess"), (heads, "settle"), (heads, "changes_of"), (heads, "bands_around"),
     (heads, "refine"), (cuda_start, "guess_run"), (cuda_start, "resume_run"),
 )  # fmt: skip

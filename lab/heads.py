@@ -7,18 +7,17 @@ The paper says one-vs-rest. The class that most people take for a linear SVM, sc
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, groupby
-from typing import Any, Literal, Protocol, TypeVar
+from itertools import combinations, islice
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxrr import LinearSVM
-from maxrr.parallel import Processes
-from maxrr.parallel.ray_cluster import EngineLike, working_on
+from maxrr.parallel.ray_cluster import EngineLike
 from maxrr.progress import Progress
 from maxrr.svm import Certificate, FlatHeadWarning, influential_in
-from maxrr.svm.arrays import Array, like, to_numpy
+from maxrr.svm.arrays import Array, to_numpy
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -188,24 +187,13 @@ def solve_pairs(
     C: float,
     engine: EngineLike,
 ) -> Iterator[OneVsOne]:
-    """As `solve`, for pairs: one pair after the other, each in all neighbours with the same mask."""
-    done = 0
-    with working_on(Processes() if engine is None else engine) as workers:
-        for _, alike in groupby(zip(runs, masks, strict=True), key=lambda run: id(run[1])):
-            group = list(alike)
-            mask = group[0][1]
-            classes = np.unique(y if mask is None else y[mask])
-            influential, heads = np.zeros((len(group), len(y)), dtype=bool), list[list[Any]]()
-            for members in members_of_pairs(y, mask, classes):
-                chosen = np.flatnonzero(members)
-                parts = (X[like(chosen, X)] for X, _ in group)
-                found = list(influential_in(parts, y[chosen], C=C, engine=workers))
-                influential[:, chosen] |= [one.mask for one in found]
-                heads.append(found)
-            done += len(group)
-            if progress is not None:
-                progress("heads of pairs", done, len(runs))
-            for mine, shaping in zip(zip(*heads, strict=True), influential, strict=True):
-                gap = worst_gap(certificate for one in mine for certificate in one.certificates)
-                weights, biases = ([getattr(one, name) for one in mine] for name in ("weights", "biases"))
-                yield OneVsOne(classes, np.concatenate(weights), np.concatenate(biases), shaping, gap)
+    """As `solve`, for pairs: all pairs of neighbours with the same mask at once."""
+    solved = influential_in(runs, y, C=C, masks=masks, pairs=True, engine=engine)
+    for done, mask in enumerate(masks, 1):
+        classes = np.unique(y if mask is None else y[mask])
+        found = list(islice(solved, len(pairs(classes))))
+        if progress is not None:
+            progress("heads of pairs", done, len(runs))
+        gap = worst_gap(certificate for one in found for certificate in one.certificates)
+        weights, biases = (np.concatenate([getattr(one, name) for one in found]) for name in ("weights", "biases"))
+        yield OneVsOne(classes, weights, biases, np.any([one.mask for one in found], axis=0), gap)

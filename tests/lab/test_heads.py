@@ -91,7 +91,6 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     here = list(solver.solve(kind, runs, y, masks))
     monkeypatch.setattr(solver, "SMALL", 0)
     monkeypatch.setattr(influence, "Processes", InProcess)  # `tests/svm` has these in other processes
-    monkeypatch.setattr(solver, "Processes", InProcess)
     there = list(solver.solve(kind, runs, y, masks, lambda what, done, total, **_: said.append((done, total))))
     assert said[-1] == (3, 3)
     for one, other in zip(here, there, strict=True):
@@ -113,7 +112,6 @@ def test_from_a_device_the_heads_of_pairs_are_the_same(monkeypatch):
     here = [solve_one_vs_one(X, y, mask) for X, mask in zip(runs, masks, strict=True)]
     assert [len(one.weights) for one in here] == [6, 6, 3]
     monkeypatch.setattr(solver, "SMALL", 0)
-    monkeypatch.setattr(solver, "Processes", InProcess)
     for module in (influence, validation):
         monkeypatch.setattr(module, "on_accelerator", is_torch)
     there = solver.solve("one-vs-one", [torch.tensor(X) for X in runs], y, masks)

@@ -94,7 +94,7 @@ def test_with_few_samples_for_a_direction_it_ends_near_the_solution_too(seed, mo
         among = np.isin(y, pair)
         some, classes = X[among], (y[among] == pair[1]).astype(int)
         samples = samples_of(Problem("odd", seed, (len(some), 30, 2), 1.0, some, classes))
-        (guess,) = start_cuda.guess_runs(samples, [samples.X], [1])
+        (guess,) = start_cuda.guess_runs(samples, [samples.X], [(None, 1)])
         weights = LinearSVM().fit(some, classes).coef_
         assert np.max(np.abs(guess.w - weights)) <= 0.01 * np.max(np.abs(weights))
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import groupby, islice, repeat
+from itertools import combinations, groupby, islice, repeat
 from operator import length_hint
 
 import numpy as np
@@ -31,8 +31,8 @@ from maxrr.svm.search.start import Guess
 TOGETHER = 8  # runs begun together on a graphics processor
 MOST_NUMBERS = 2**26  # in all of them together: a bound on the memory
 
-Job = tuple[int, AnyArray, Bools | None, Guess | None]
-"""A run's number, its features, its samples, and where its heads are if that is known."""
+Job = tuple[int, AnyArray, Ints | None, Guess | None]
+"""A run's number, features of its samples, which these are if not all, and where its heads are if that is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,7 @@ def influential_in(
     *,
     C: float = 1.0,
     masks: Iterable[Bools | None] | None = None,
+    pairs: bool = False,
     progress: Progress | None = None,
     engine: EngineLike = None,
 ) -> Iterator[Influence]:
@@ -82,15 +83,17 @@ def influential_in(
     masks
         For each run the samples that take part in it, as booleans; None stands for all. On a graphics processor
         neighbouring runs with the same array are begun together.
+    pairs
+        Whether there is a head for each pair of classes, positive for the second, over the samples of these two alone.
     progress
-        Called after every run.
+        Called after every result.
     engine
         Where runs are solved, as in `maxrr.parallel.engine_from`; by default in processes of this machine.
 
     Returns
     -------
     iterator of Influence
-        One per run, in the order of the runs.
+        One per run, in the order of the runs. With pairs one for each of a run's pairs of classes, in their order.
 
     Raises
     ------
@@ -102,8 +105,8 @@ def influential_in(
     array = np.asarray(to_numpy(y) if is_torch(y) else y)
     labels = validation.labels(array, len(np.atleast_1d(array)), None)
     _, codes = validation.classes(labels, np.ones(len(labels)))
-    blank = without_features(codes, C)
-    return spread(runs, repeat(None) if masks is None else masks, blank, progress, engine_from(engine) or Processes())
+    blank, masks = without_features(codes, C), repeat(None) if masks is None else masks
+    return spread(runs, masks, blank, pairs, progress, engine_from(engine) or Processes())
 
 
 def without_features(codes: Ints, C: float) -> Samples:
@@ -115,7 +118,7 @@ def without_features(codes: Ints, C: float) -> Samples:
 
 
 def spread(
-    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples,
+    runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, pairs: bool,
     progress: Progress | None, engine: Engine,
 ) -> Iterator[Influence]:  # fmt: skip
     """Solve all runs on all workers. `blank` are the samples without features."""
@@ -125,12 +128,12 @@ def spread(
         nonlocal taken
         for group, mask in groups(zip(runs, masks, strict=False)):
             try:
-                begun = list(begin_runs(group, mask, blank))
+                begun = list(begin_runs(group, masked(blank, mask), pairs))
             except ValueError as error:
                 raise ValueError(f"run {taken}: {error}") from error
-            for X, guess in begun:
+            for parts in begun:
                 taken += 1
-                yield taken - 1, X, mask, guess
+                yield from ((taken - 1, *part) for part in parts)
 
     with closing(engine.map(solve_run, jobs(), blank.codes, blank.penalties.C)) as solved:
         try:
@@ -155,18 +158,39 @@ def together(X: AnyArray) -> int:
     return min(TOGETHER, MOST_NUMBERS // max(math.prod(X.shape), 1)) or 1 if on_accelerator(X) else 1
 
 
-def begin_runs(group: list[AnyArray], mask: Bools | None, blank: Samples) -> Iterator[tuple[AnyArray, Guess | None]]:
-    """Prepare what a worker gets of each run: features in main memory, and a guess of its heads from the device."""
-    some = masked(blank, mask)
-    if not on_accelerator(group[0]) or len(some.present) < 2:
-        yield from ((to_numpy(X), None) for X in group)
-        return
-    from maxrr.svm.cuda import start as start_cuda
+def begin_runs(
+    group: list[AnyArray], samples: Samples, pairs: bool
+) -> Iterator[Iterator[tuple[AnyArray, Ints | None, Guess | None]]]:
+    """Prepare what workers get of each run, for each of its problems: see `Job`. A device guesses where heads are."""
+    of_pairs = list(combinations(samples.present, 2)) if pairs else []
+    guesses: Iterable[Guess | None] = repeat(None)
+    if on_accelerator(group[0]) and len(samples.present) > 1:
+        from maxrr.svm.cuda import start as start_cuda
 
-    there = [validation.features(X, None) for X in group]
-    for X in there:
-        check_length(X, blank)
-    yield from zip(map(to_numpy, there), start_cuda.guess_runs(some, there, heads_needed(some)), strict=True)
+        group = [validation.features(X, None) for X in group]
+        for X in group:
+            check_length(X, samples)
+        against_all = [(None, positive) for positive in heads_needed(samples)]
+        guesses = start_cuda.guess_runs(samples, group, of_pairs or against_all)
+    for X, guess in zip(group, guesses, strict=False):
+        if of_pairs or not samples.held.all():
+            check_length(X, samples)
+        yield parts_of(X, guess, samples, of_pairs)
+
+
+def parts_of(
+    X: AnyArray, guess: Guess | None, samples: Samples, pairs: list[tuple[int, int]]
+) -> Iterator[tuple[AnyArray, Ints | None, Guess | None]]:
+    """Divide a run into its problems: one for each pair of classes, or one."""
+    there = to_numpy(X)
+    if not pairs and samples.held.all():
+        yield there, None, guess
+        return
+    chosen = [np.isin(samples.codes, pair) for pair in pairs] or [samples.held]
+    for number, mine in enumerate(chosen):
+        places = np.flatnonzero(mine & samples.held)
+        heads = slice(number, number + 1) if pairs else slice(None)
+        yield there[places], places, guess and guess.of(heads, places)
 
 
 def masked(blank: Samples, mask: Bools | None) -> Samples:
@@ -188,9 +212,9 @@ def filled(blank: Samples, features: AnyArray) -> Samples:
 
 def solve_run(job: Job, codes: Ints, C: float) -> Influence:
     """Solve one run in a worker; errors name the run."""
-    number, X, mask, guess = job
+    number, X, chosen, guess = job
     try:
-        blank = masked(without_features(np.array(codes), C), mask)
+        blank = without_features(np.array(codes) if chosen is None else codes[chosen], C)
         samples = filled(blank, validation.owned(validation.features(X, None)))
         if len(samples.present) < 2:
             raise ValueError("an SVM needs samples of two classes, and the mask leaves fewer")
@@ -202,8 +226,8 @@ def solve_run(job: Job, codes: Ints, C: float) -> Influence:
         raise ValueError(f"run {number}: {error}") from error
     except Exception as error:
         raise RuntimeError(f"run {number}: {type(error).__name__}: {error}") from error
-    mask = np.zeros(len(codes), dtype=bool)
-    mask[np.concatenate([head.influential for head in heads])] = True
+    mask, influential = np.zeros(len(codes), dtype=bool), np.concatenate([head.influential for head in heads])
+    mask[influential if chosen is None else chosen[influential]] = True
     return Influence(
         mask,
         tuple(head.certificate for head in heads),

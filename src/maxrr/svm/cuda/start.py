@@ -5,6 +5,7 @@ that may come to influence any head; and on these once more, chosen anew, until 
 left for `working_set` is to settle it on working sets of a few hundred samples, work for a processor.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,7 @@ class RunSamples:
 
     X: Tensor  # (runs, n, d), as they are
     y: Tensor  # (heads of a run, n): the same for all runs
-    caps: Tensor  # (1, n): Cᵢ, or 0 for samples that take no part
+    caps: Tensor  # (heads of a run, n), or (1, n) where they are the same: Cᵢ, or 0 for samples that take no part
     even: bool  # whether they are all the same
     decay: Tensor  # (runs, D)
     origin: Tensor  # (runs, d), what is subtracted from the features
@@ -75,21 +76,25 @@ class RunSamples:
 
 def guess_run(samples: Samples, classes: list[int]) -> Guess:
     """Bring every head of a run near its solution."""
-    (found,) = guess_runs(samples, [samples.X], classes)
+    (found,) = guess_runs(samples, [samples.X], [(None, positive) for positive in classes])
     return found
 
 
-def guess_runs(samples: Samples, features: list[Tensor], classes: list[int]) -> list[Guess]:
-    """Bring every head of several runs near its solution; each run has features (n, d) of the same samples."""
+def guess_runs(samples: Samples, features: list[Tensor], classes: Sequence[tuple[int | None, int]]) -> list[Guess]:
+    """Bring every head of several runs near its solution; each run has features (n, d) of the same samples.
+
+    Heads are for the second of two classes, against the first or, if that is None, against all others.
+    """
     run = prepare(samples, features, classes)
-    v, width = find_direction(run, *thin(samples, classes)), 2.0 * ROUGH
+    known = sorted({one for pair in classes for one in pair if one is not None})
+    v, width = find_direction(run, *thin(samples, known)), 2.0 * ROUGH
     shortfall = run.shortfall(v)
     return approach(run, v, centres(shortfall, run.caps, v.new_full((), width)), shortfall, width, STAGES)
 
 
 def resume_run(samples: Samples, heads: list[Head]) -> Guess:
     """Bring heads near their solution that were solved for almost these samples, from where they were."""
-    run = prepare(samples, [samples.X], [head.positive for head in heads])
+    run = prepare(samples, [samples.X], [(None, head.positive) for head in heads])
     v = run.scaled(np.stack([head.w for head in heads]), np.array([head.b for head in heads]))
     shortfall = run.shortfall(v)
     alpha = torch.where(shortfall > 0.0, run.caps, 0.0)
@@ -137,15 +142,18 @@ def describe(w: Tensor, b: Tensor, width: Tensor, alpha: Tensor, caps: Tensor) -
     )  # fmt: skip
 
 
-def prepare(samples: Samples, features: list[Tensor], classes: list[int]) -> RunSamples:
+def prepare(samples: Samples, features: list[Tensor], classes: Sequence[tuple[int | None, int]]) -> RunSamples:
     """Centre and scale the samples, so that nothing that follows depends on the units of X."""
     origin, length = (torch.stack(parts) for parts in zip(*map(centre_and_length, features), strict=True))
     decay = pad((1.0 / length.square()).expand(-1, origin.shape[1]), (0, 1))
     device = origin.device
     codes = torch.as_tensor(samples.codes, device=device)
-    positive = codes == torch.as_tensor(classes, device=device)[:, None]
+    positive = codes == torch.as_tensor([second for _, second in classes], device=device)[:, None]
     y = torch.where(positive, 1.0, -1.0).to(origin.dtype)
     caps = torch.as_tensor(np.where(samples.alive, samples.caps, 0.0), device=device)[None]
+    against = [first for first, _ in classes if first is not None]
+    if against:
+        caps = caps * (positive | (codes == torch.as_tensor(against, device=device)[:, None]))
     X = features[0][None] if len(features) == 1 else torch.stack(features)
     return RunSamples(X, y, caps, samples.penalties.even, decay, origin, length)
 

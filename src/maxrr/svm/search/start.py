@@ -45,6 +45,15 @@ class Guess:
     sample: Ints
     multiplier: Floats
 
+    def of(self, heads: slice, samples: Ints) -> "Guess":
+        """The guess of some heads over some of the samples, which are sorted and have the places of those left now."""
+        numbers = np.arange(len(self.b))[heads]
+        mine = np.isin(self.head, numbers)
+        return Guess(
+            self.w[heads], self.b[heads], self.width[heads], self.head[mine] - numbers[0],
+            np.searchsorted(samples, self.sample[mine]), self.multiplier[mine],
+        )  # fmt: skip
+
     def bands(self, samples: Samples, classes: list[int], engine: Engine) -> list[Band | None]:
         """The heads as bands; None for a head with more samples near its margin than a band is for."""
         scores = samples.scores(self.w.T.copy())
