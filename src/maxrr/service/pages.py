@@ -60,7 +60,7 @@ SHOWN, NEXT, DAYS = 50, 5, 30  # requests on a page of the list, and on the over
 ALWAYS = {
     "policy": POLICY.partition("; frame")[0], "version": __version__, "idle": IDLE, "tame": tame, "day": words.day,
     "utc": partial(datetime.fromtimestamp, tz=UTC), "parsed": datetime.fromisoformat, "timedelta": timedelta,
-    "percent": partial(words.percent, decimals=1), "records": words.thousands, "open": LEFT, "history": versions.listed,
+    "percent": partial(words.percent, decimals=1), "records": words.thousands, "open": LEFT, "history": versions.listed, "public_keys": public_keys,
 }  # fmt: skip
 """What every page has."""
 
@@ -166,7 +166,7 @@ def show(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     text = render(
         __package__, f"{template}.html.jinja", reader=call.scope.get("reader"), session_ends=call.scope.get("until"),
         path=call.url.path, today=today().isoformat(), now=time.time(), service=call.app.state.service, most=SHOWN,
-        **ALWAYS, **values,
+        home=str(call.base_url), **ALWAYS, **values,
     )  # fmt: skip
     return HTMLResponse(text, status)
 
@@ -308,10 +308,7 @@ def letter(call: Call, id: str, actor: Asker, file: bool = False) -> Response:
         call.app.state.service.requests.body(request)  # raises an error if the names in it were destroyed
         routes.note_fetched(call, request, actor)
     base, sender = "layout.html.jinja" if file else "frame.html.jinja", os.environ.get(SENDER, "")
-    keys = public_keys(found.workspace) if (found := call.app.state.service.current.found) else ""
-    answer = show_request(
-        call, "letter", request, base=base, sender=sender, keys=keys, key_at=f"{call.base_url}key.pub"
-    )
+    answer = show_request(call, "letter", request, base=base, sender=sender)
     answer.headers["Content-Disposition"] = f'{"attachment" if file else "inline"}; filename="letter-{request.id}.html"'
     return answer
 
