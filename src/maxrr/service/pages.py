@@ -60,7 +60,8 @@ SHOWN, NEXT, DAYS = 50, 5, 30  # requests on a page of the list, and on the over
 ALWAYS = {
     "policy": POLICY.partition("; frame")[0], "version": __version__, "idle": IDLE, "tame": tame, "day": words.day,
     "utc": partial(datetime.fromtimestamp, tz=UTC), "parsed": datetime.fromisoformat, "timedelta": timedelta,
-    "percent": partial(words.percent, decimals=1), "records": words.thousands, "open": LEFT, "history": versions.listed, "public_keys": public_keys,
+    "percent": partial(words.percent, decimals=1), "records": words.thousands, "open": LEFT, "history": versions.listed,
+    "public_keys": public_keys,
 }  # fmt: skip
 """What every page has."""
 
