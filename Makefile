@@ -14,15 +14,15 @@ demo: .venv/runtime.stamp ## fit on the digits, forget three kinds of them, writ
 reproduce: .venv/dev.stamp ## the paper's table and figures on the digits, a minute; writes build/results/smoke/report.html
 	$(BIN)/python -m lab reproduce --profile smoke --out build/results
 
-test: lint types ## everything that must hold before a change lands
-	$(MAKE) --no-print-directory --jobs 2 unit package # the package is mostly a download, beside tests that keep the cores busy
+test: lint ## everything that must hold before a change lands
+	$(MAKE) --no-print-directory --jobs 3 unit types package # tests wait for disks and processes now and then, the others do not
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 types: .venv/dev.stamp
-	$(BIN)/mypy --num-workers 2
+	$(BIN)/mypy
 
 unit: .venv/dev.stamp fashion-mnist
 	@$(BIN)/python -c "import torch._dynamo" & \
