@@ -29,11 +29,13 @@ unit: .venv/dev.stamp fashion-mnist
 	$(BIN)/python -c "import matplotlib.pyplot, schemathesis, sklearn.base, sqlalchemy.orm"; wait # compiles what each worker would
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
-package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another folder with nothing but that wheel installed
+package: .venv/dev.stamp ## an sdist, from it a wheel, and the demo in another folder with nothing but that wheel and what it says it needs
 	rm -rf build/package
 	$(BIN)/python -m build --no-isolation --outdir build/package/dist
-	$(PYTHON) -m venv build/package/empty
-	build/package/empty/bin/python -m pip install --quiet --no-compile build/package/dist/*.whl
+	$(PYTHON) -m venv --without-pip build/package/empty
+	$(BIN)/python -m pip --python build/package/empty install --quiet --no-deps --no-compile build/package/dist/*.whl
+	$(BIN)/python tools/link_needs.py maxrr build/package/empty/lib/python*/site-packages
+	$(BIN)/python -m pip --python build/package/empty check
 	mkdir build/package/elsewhere
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr --version
 	cd build/package/elsewhere && PYTHONPATH= ../empty/bin/maxrr demo --out demo/
