@@ -1,5 +1,7 @@
 """Heads against scikit-learn's one-vs-one and our own one-vs-rest; masks; and many of them at once."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -90,7 +92,7 @@ def test_in_processes_the_heads_are_the_same(kind, made, monkeypatch):
     masks, said = [None, some, some], []
     here = list(solver.solve(kind, runs, y, masks))
     monkeypatch.setattr(solver, "SMALL", 0)
-    monkeypatch.setattr(influence, "Processes", InProcess)  # `tests/svm` has these in other processes
+    monkeypatch.setattr(influence, "staying", lambda module: nullcontext(InProcess()))
     there = list(solver.solve(kind, runs, y, masks, lambda what, done, total, **_: said.append((done, total))))
     assert said[-1] == (3, 3)
     for one, other in zip(here, there, strict=True):
@@ -131,7 +133,7 @@ def test_features_are_copied_only_for_heads_that_are_next(monkeypatch):
     """However many there are: a hundred networks' features would fill the memory."""
     X, y = problem(3, 3)
     copied = []
-    monkeypatch.setattr(influence, "Processes", lambda: Processes(1))
+    monkeypatch.setattr(influence, "staying", lambda module: Processes(1)._kept())
     monkeypatch.setattr(processes, "AHEAD", 1)
     parcel_of = Parcel.of
     monkeypatch.setattr(Parcel, "of", lambda array: copied.append(array.shape) or parcel_of(array))

@@ -41,6 +41,21 @@ def left_behind():
     return threads + multiprocessing.active_children()
 
 
+@pytest.fixture(autouse=True)
+def nobody_idle():
+    """No processes stay after other tests, or after these."""
+    end_all_idle()
+    yield
+    end_all_idle()
+
+
+def end_all_idle():
+    for workers, timer in list(processes._idle):
+        timer.cancel()
+        processes.end_idle(workers)
+    assert not processes._idle
+
+
 @pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.long] * (name == "process")) for name in ENGINES])
 def tried(request):
     yield ENGINES[request.param]
@@ -114,23 +129,11 @@ def test_workers_are_kept_for_several_maps(tried):
     assert left_behind() == []
 
 
-@pytest.fixture
-def nobody_idle():
-    """Processes that stay after other tests are not here, and none stay after this one."""
-    before, processes._idle[:] = processes._idle[:], []
-    yield
-    for workers, timer in list(processes._idle):
-        timer.cancel()
-        processes.end_idle(workers)
-    assert not processes._idle
-    processes._idle[:] = before
-
-
 def process_ids(engine):
     return set(engine.map(work.process_of, range(8)))
 
 
-def test_processes_stay_for_the_next_who_asks(nobody_idle):
+def test_processes_stay_for_the_next_who_asks():
     with staying("maxrr.parallel") as first:
         ids = process_ids(first)
         with staying("maxrr.parallel") as second:
@@ -142,7 +145,7 @@ def test_processes_stay_for_the_next_who_asks(nobody_idle):
         assert process_ids(again) <= {process.pid for process in first.context.started}
 
 
-def test_processes_end_when_nobody_asks_or_something_went_wrong(nobody_idle, monkeypatch):
+def test_processes_end_when_nobody_asks_or_something_went_wrong(monkeypatch):
     monkeypatch.setattr(processes, "STAY", 0.0)
     with staying("maxrr.parallel") as first:
         process_ids(first)

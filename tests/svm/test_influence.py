@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tests.svm.problems import make
 @pytest.fixture
 def here(monkeypatch):
     """The runs are solved in this process: before another has started they are."""
-    monkeypatch.setattr(influence, "Processes", InProcess)
+    monkeypatch.setattr(influence, "staying", lambda module: nullcontext(InProcess()))
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def assert_same(one, model, rows):
 def test_the_same_samples_as_one_fit_after_the_other(problem, on_a_device, monkeypatch, request):
     """The runs that start on a device are solved in this process, the others in processes of their own."""
     if on_a_device:
-        monkeypatch.setattr(influence, "Processes", InProcess)
+        monkeypatch.setattr(influence, "staying", lambda module: nullcontext(InProcess()))
         request.getfixturevalue("tensors_on_a_device")
     seen = []
     found = influential_in(runs_of(problem, 7), problem.y, C=0.5, progress=lambda *now, **_: seen.append(now))
@@ -139,7 +140,7 @@ def test_a_worker_that_is_lost_is_an_error_that_names_the_run(problem, monkeypat
             yield from super().map(function, [next(items)], *shared)
             raise WorkerLostError("a worker process ended early")
 
-    monkeypatch.setattr(influence, "Processes", Losing)
+    monkeypatch.setattr(influence, "staying", lambda module: nullcontext(Losing()))
     with pytest.raises(RuntimeError, match="process ended early"):
         list(influential_in(runs_of(problem, 2), problem.y))
 

@@ -8,7 +8,7 @@ the processes finish the runs before; the few numbers that say where it ended tr
 
 import math
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, islice, repeat
 from operator import length_hint
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxrr.errors import WorkerLostError
-from maxrr.parallel import Processes
 from maxrr.parallel.engine import Engine, InProcess
+from maxrr.parallel.processes import staying
 from maxrr.parallel.ray_cluster import EngineLike, engine_from
 from maxrr.progress import Progress
 from maxrr.svm import validation
@@ -106,7 +106,7 @@ def influential_in(
     labels = validation.labels(array, len(np.atleast_1d(array)), None)
     _, codes = validation.classes(labels, np.ones(len(labels)))
     blank, masks = without_features(codes, C), repeat(None) if masks is None else masks
-    return spread(runs, masks, blank, pairs, progress, engine_from(engine) or Processes())
+    return spread(runs, masks, blank, pairs, progress, engine_from(engine))
 
 
 def without_features(codes: Ints, C: float) -> Samples:
@@ -119,7 +119,7 @@ def without_features(codes: Ints, C: float) -> Samples:
 
 def spread(
     runs: Iterable[AnyArray], masks: Iterable[Bools | None], blank: Samples, pairs: bool,
-    progress: Progress | None, engine: Engine,
+    progress: Progress | None, engine: Engine | None,
 ) -> Iterator[Influence]:  # fmt: skip
     """Solve all runs on all workers. `blank` are the samples without features."""
     total, taken, done = length_hint(runs), 0, 0
@@ -135,7 +135,10 @@ def spread(
                 taken += 1
                 yield from ((taken - 1, *part) for part in parts)
 
-    with closing(engine.map(solve_run, jobs(), blank.codes, blank.penalties.C)) as solved:
+    with (
+        nullcontext(engine) if engine is not None else staying(__name__) as workers,
+        closing(workers.map(solve_run, jobs(), blank.codes, blank.penalties.C)) as solved,
+    ):
         try:
             for found in solved:
                 yield found
