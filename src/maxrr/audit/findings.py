@@ -11,8 +11,9 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ TOLERANCE = 1e-6  # standard deviations; models equal up to rounding are equal
 
 
 def oddness(scores: Floats) -> Floats:
-    """How far each model is from the others, of scores (models × records): shape (models,).
+    """How far each model is from the others, of scores (…, models, records): shape (…, models).
 
     The largest of three numbers: how far its mean score is above theirs, how far below, and how far its records are,
     each by itself. A trace in few records, or one up in some and down in others, shows in the last alone. All are in
@@ -55,9 +56,9 @@ def deviations(scores: Floats) -> tuple[Floats, Floats]:
     A record counts by how widely it is scattered: LiRA scatters most where models that remember are easiest to tell.
     """
     away, spread = beside_others(scores)
-    together, spread_together = beside_others(np.sqrt(np.sum(away**2 / spread, axis=1)))
-    mean, spread = beside_others(scores.mean(axis=1))
-    return mean / on_its_side(mean, spread), together / spread_together
+    together, spread_together = beside_others(np.sqrt(np.sum(away**2 / spread, axis=-1, keepdims=True)))
+    mean, spread = beside_others(scores.mean(axis=-1, keepdims=True))
+    return (mean / on_its_side(mean, spread))[..., 0], (together / spread_together)[..., 0]
 
 
 def on_its_side(away: Floats, spread: Floats) -> Floats:
@@ -66,24 +67,25 @@ def on_its_side(away: Floats, spread: Floats) -> Floats:
     Losses are bounded on one side alone. Measured by a long tail on the other, nobody would stand out there.
     """
     above = away > 0.0
-    same = above[:, None] == above
-    np.fill_diagonal(same, False)
-    return np.asarray(np.sqrt((same @ away**2 + spread**2) / (1 + same.sum(axis=1))))
+    same = (above == above.swapaxes(-1, -2)) & ~np.eye(away.shape[-2], dtype=bool)
+    return np.asarray(np.sqrt((same @ away**2 + spread**2) / (1 + same.sum(axis=-1, keepdims=True))))
 
 
 def beside_others(values: Floats) -> tuple[Floats, Floats]:
     """Return for each model (a row) how far it is above the mean of the others, and the spread of the others."""
-    count, near = len(values), rounding(values)
-    from_all = values - values.mean(axis=0)
+    count, near = values.shape[-2], rounding(values, (-2, -1))
+    from_all = values - values.mean(axis=-2, keepdims=True)
     away = from_all * count / (count - 1)
-    scatter = np.sum(from_all**2, axis=0) - from_all * away  # a model's own part taken off
+    scatter = np.sum(from_all**2, axis=-2, keepdims=True) - from_all * away  # a model's own part taken off
     spread = np.sqrt(np.maximum(scatter, 0.0) / max(count - 2, 1))
     return np.where(np.abs(away) > near, away, 0.0), np.maximum(spread, near)
 
 
-def rounding(values: Floats) -> float:
-    """Return the distance within which values count as equal, because equal models differ by rounding."""
-    return TOLERANCE * float(np.std(values)) + 1e-9 * (1.0 + float(np.abs(values).max()))
+def rounding(values: Floats, axes: tuple[int, ...] | None = None) -> Any:
+    """Return the distance within which values along some axes, or all, are equal: equal models differ by rounding."""
+    several = axes is not None
+    largest = np.abs(values).max(axis=axes, keepdims=several)
+    return TOLERANCE * np.std(values, axis=axes, keepdims=several) + 1e-9 * (1.0 + largest)
 
 
 def rank_p_value(statistic: ArrayLike, null_statistics: ArrayLike, tolerance: float = 0.0) -> Any:
@@ -127,6 +129,7 @@ ALL, HALVED = "all kept", "half of each trace kept"
 RELABELLED, MIXED = "relabelled", "half kept, half relabelled"
 NEAR = 0.05  # a share that so few records come no nearer to is not told
 DRAWS = 4  # mixtures with each shadow model
+AT_ONCE = 1 << 15  # scores: so many stay near the processor
 
 
 @dataclass(frozen=True)
@@ -158,15 +161,23 @@ class Power:
         return f"{100 * self.rate:.0f} %"
 
 
-def as_odd_as_first(scores: Floats) -> int:
+def as_odd_as_first(scores: Floats) -> Any:
     """How many of the other models stand out at least as far as the first."""
     odd = oddness(scores)
-    return int(np.count_nonzero(odd[1:] >= odd[0] - rounding(odd)))
+    return np.count_nonzero(odd[..., 1:] >= odd[..., :1] - rounding(odd, (-1,)), axis=-1)
 
 
-def is_found(scores: Floats, retrained: int | None = None) -> bool:
+def is_found(scores: Floats, retrained: int | None = None) -> Any:
     """Whether the first model stands out, by its rank among so many retrained models."""
-    return (1 + as_odd_as_first(scores)) / (1 + (retrained or len(scores) - 1)) <= ALPHA
+    return (1 + as_odd_as_first(scores)) / (1 + (retrained or scores.shape[-2] - 1)) <= ALPHA
+
+
+def are_found(many: Iterable[Floats], whole: Floats) -> list[bool]:
+    """Whether the first models stand out, by their ranks among the retrained ones of `whole`."""
+    left, found, together = iter(many), list[bool](), max(1, AT_ONCE // whole.size)
+    while some := list(islice(left, together)):
+        found += is_found(np.stack(some), len(whole) - 1).tolist()
+    return found
 
 
 def power_by_alternative(remembering: Sequence[Floats]) -> dict[str, Power]:
@@ -181,10 +192,12 @@ def power_by_alternative(remembering: Sequence[Floats]) -> dict[str, Power]:
     counts = {name: round(share * records) for name, share in SHARES.items()}
     counts = {name: kept for name, kept in counts.items() if kept and abs(kept / records - SHARES[name]) <= NEAR}
     found = {name: power_of(remembering, kept, 0) for name, kept in counts.items()}
-    halved = [is_found(np.vstack([(scores[0] + scores[row]) / 2.0, np.delete(scores[1:], row - 1, axis=0)]),
-                       retrained=len(scores) - 1)
-              for scores in remembering for row in rows_of(scores)]  # fmt: skip
-    found[HALVED] = Power.of(halved, len(remembering))
+    halved = (
+        np.vstack([(scores[0] + scores[row]) / 2.0, np.delete(scores[1:], row - 1, axis=0)])
+        for scores in remembering
+        for row in rows_of(scores)
+    )
+    found[HALVED] = Power.of(are_found(halved, remembering[0]), len(remembering))
     found[RELABELLED] = power_of(remembering, 0, records)
     if records > 1:
         found[MIXED] = power_of(remembering, records // 2, records - records // 2)
@@ -200,13 +213,12 @@ def power_of(remembering: Sequence[Floats], kept: int, opposite: int) -> Power:
     """Compute the power against models that keep some records, do the opposite for some, and forget the rest."""
     random, records = np.random.default_rng(0), remembering[0].shape[1]
     times = 1 if records in (kept, opposite) else DRAWS
-    found = [
-        is_found(mixture(scores, random.permutation(records), kept, opposite, int(random.integers(1, len(scores)))),
-                 retrained=len(scores) - 1)
+    mixtures = (
+        mixture(scores, random.permutation(records), kept, opposite, int(random.integers(1, len(scores))))
         for scores in remembering
         for _ in range(times)
-    ]  # fmt: skip
-    return Power.of(found, len(remembering))
+    )
+    return Power.of(are_found(mixtures, remembering[0]), len(remembering))
 
 
 def mixture(scores: Floats, order: NDArray[np.int64], kept: int, opposite: int, honest: int) -> Floats:
@@ -338,7 +350,7 @@ class Rank(NamedTuple):
 
 def rank_of_first(scores: Floats) -> Rank:
     """Rank the first model among the others."""
-    as_odd, means = as_odd_as_first(scores), scores.mean(axis=1)
+    as_odd, means = int(as_odd_as_first(scores)), scores.mean(axis=1)
     high, low = (float(rank_p_value(side[0], side[1:], rounding(means))) for side in (means, -means))
     return Rank((1 + as_odd) / len(scores), as_odd, high, low)
 
