@@ -6,7 +6,7 @@ the new.
 
 import copy
 import warnings
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,9 @@ from maxrr.parallel.engine import Engine
 from maxrr.parallel.ray_cluster import EngineLike, working_on
 from maxrr.progress import Progress
 from maxrr.svm import FlatHeadWarning
-from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY
+from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY, to_numpy
 from maxrr.svm.estimator import LinearSVM, flat_message
+from maxrr.svm.heads import MOST_CHANGED
 from maxrr.unlearning.conditions import DECIDE_EACH, START
 from maxrr.unlearning.receipts import RUN_TWICE
 
@@ -274,13 +275,31 @@ class Blueprint:
 
         Where the extractor is on a GPU they are solved there, and kept in main memory: their bytes are the same.
         """
-        there = torch.cuda.is_available() and not self.embeddings and chosen_device(self.device).type == "cuda"
+        there = self.solves_on_gpu
         X = torch.from_numpy(features).to(chosen_device(self.device)) if there else features
         with quietly():
             heads = LinearSVM(C=self.C, copy_X=not self.embeddings).fit(
                 X, records.labels, sample_weight=self.sample_weights(records), progress=progress
             )
         return heads._on(heads._fitted.solution.samples.in_main_memory()) if there else heads
+
+    @property
+    def solves_on_gpu(self) -> bool:
+        """Whether heads are solved on a GPU."""
+        return torch.cuda.is_available() and not self.embeddings and chosen_device(self.device).type == "cuda"
+
+    def move_heads(self, heads: LinearSVM, count: int, move: Callable[[LinearSVM], LinearSVM]) -> LinearSVM:
+        """Move heads by so many influential or new records; by many where they were solved, as fast as they were.
+
+        Nothing stays on a GPU, and what `move` leaves of the samples shares its memory with those before.
+        """
+        if count <= MOST_CHANGED or not self.solves_on_gpu:
+            return move(heads)
+        before = heads._fitted.solution.samples
+        moved = move(heads._on(replace(before, X=torch.tensor(before.X, device=chosen_device(self.device)))))
+        after = moved._fitted.solution.samples
+        fresh = to_numpy(after.X[len(before.X) :])
+        return moved._on(replace(after, X=np.concatenate([before.X, fresh]) if len(fresh) else before.X))
 
     def check_weights(self, records: Dataset) -> None:
         """Refuse records that count more or less than heads can be solved with."""

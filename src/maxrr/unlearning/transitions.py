@@ -48,11 +48,15 @@ def carry_out(
         then = with_heads(by_technique(before, then, request), progress, before, frozenset({0}), request)
     elif request.added is not None:
         features = then.blueprint.embed(then.extractor, request.added)
-        weights = then.blueprint.sample_weights(request.added)
-        heads = before.heads._with_more(features, request.added.labels, instead_of=request.rows, sample_weight=weights)
+        weights, labels = then.blueprint.sample_weights(request.added), request.added.labels
+        heads = before.blueprint.move_heads(
+            before.heads, len(request.added),
+            lambda heads: heads._with_more(features, labels, instead_of=request.rows, sample_weight=weights),
+        )  # fmt: skip
         then = replace(then, heads=heads)
     else:
-        heads = before.heads._without(request.rows)
+        shaping = int(before.heads._influential_among(request.rows)[0].sum())
+        heads = before.blueprint.move_heads(before.heads, shaping, lambda heads: heads._without(request.rows))
         then = (changed if heads._has_heads_of(before.heads) else replace)(then, heads=heads)
     then = changed(then, committed=commitment_after(before, request))
     if not len(request.core_rows) and not action.fits_anew and request.added is None:
