@@ -1,6 +1,8 @@
 """The same on SQLite and on a real PostgreSQL: the tables, the steps to them, and requests of several workers."""
 
+import gc
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -91,6 +93,15 @@ def test_an_older_database_becomes_this_one_and_a_newer_one_is_refused(url):
     with pytest.raises(DatabaseVersion), database.write() as connection:
         tables.upgrade(connection)
     database.close()
+
+
+def test_of_a_database_that_is_refused_no_connection_stays_open(url):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with pytest.raises(DatabaseGone):
+            Database(url, may_be_new=False)
+        gc.collect()
+    assert [each for each in said if each.category is ResourceWarning] == []
 
 
 def test_a_step_that_fails_leaves_nothing(url):

@@ -47,6 +47,7 @@ class Service:
         keys = RequestKeys(settings.folder / "request-keys.bin")
         database = Database(settings.url, may_be_new=not keys.are_some)
         if not keys.are_some and database.rows(select(tables.requests.c.serial).limit(1)):
+            database.close()
             raise DatabaseGone("the database has requests, and their keys are gone: restore request-keys.bin")
         parts = Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database)
         return cls(settings, *parts, Limits(settings.rate))

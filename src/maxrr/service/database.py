@@ -5,7 +5,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from sqlalchemy import Connection, Executable, create_engine, event
@@ -50,9 +50,12 @@ class Database:
         if self.is_file:
             event.listen(self.engine, "connect", set_up)
             event.listen(self.engine, "begin", begin)
-        with self.write() as connection:
-            if upgrade(connection) == len(STEPS) and not may_be_new:
-                raise DatabaseGone("the keys of requests are here, and the database has no tables: restore it")
+        with ExitStack() as refused:
+            refused.callback(self.close)
+            with self.write() as connection:
+                if upgrade(connection) == len(STEPS) and not may_be_new:
+                    raise DatabaseGone("the keys of requests are here, and the database has no tables: restore it")
+            refused.pop_all()
         self.file = (where.database, os.stat(where.database)) if self.is_file and where.database else None
 
     @contextmanager
