@@ -103,7 +103,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Together(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            shared = ("tests/lab/", "tests/cluster/", "tests/serving/")
+            shared = ("tests/lab/", "tests/cluster/", "tests/serving/", "tests/core/")
             return next((folder for folder in shared if nodeid.startswith(folder)), super()._split_scope(nodeid))
 
     return Together(config, log)

@@ -21,7 +21,7 @@ def one_thread():
 
 @pytest.fixture(autouse=True)
 def solved_here(monkeypatch):
-    """The heads of a ranking, in this process: before another has started they are solved. `tests/core` starts some."""
+    """The heads of a ranking, in this process: before another has started they are solved. `undisturbed` has some."""
     monkeypatch.setattr(influence, "staying", lambda module: nullcontext(InProcess()))
 
 

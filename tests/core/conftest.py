@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from maxrr.core import rank
 from tests.cases import THOROUGH
 from tests.core.problems import RECIPE, SEEDS, C, network, records
-from tests.small_networks import one_thread  # noqa: F401
+from tests.small_networks import one_thread, solved_here  # noqa: F401
 
 settings.register_profile(
     "core",

@@ -9,7 +9,7 @@ from lab import core_epochs, readings
 from lab.parts import PARTS, STUDIES
 from tests.cases import THOROUGH
 from tests.lab.problems import in_this_process, ranked_by_hand, tiny_lab, with_ranking
-from tests.small_networks import one_thread  # noqa: F401
+from tests.small_networks import one_thread, solved_here  # noqa: F401
 
 
 @pytest.fixture(scope="session", autouse=not THOROUGH)
