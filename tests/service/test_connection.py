@@ -94,8 +94,9 @@ def test_headers_that_are_many_or_large_are_refused_in_one_piece_too(served):
     [
         b"", b"GET /health HTTP/1.1\r\nHost: ", HEAD % b"/sign-in" + b"Content-Length: 9\r\n\r\ntoken",
         CHUNKED % b"/sign-in" + b"1\r\na\r\n",
+        b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" + HEAD % b"/sign-in" + b"Content-Length: 9\r\n\r\ntoken",
     ],
-    ids=["nothing", "head", "body", "chunks"],
+    ids=["nothing", "head", "body", "chunks", "body of the second"],
 )  # fmt: skip
 def test_who_says_nothing_more_is_not_waited_for(served, part, monkeypatch):
     monkeypatch.setattr(connection, "SECONDS", 1)
@@ -111,6 +112,31 @@ def test_chunks_that_are_none_are_no_faults(served, caplog, chunk):
 def test_two_lengths_of_one_body_are_refused(served):
     both = HEAD % b"/v1/requests" + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     assert told(served, both, most=0)[:12] == b"HTTP/1.1 400"
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket", b"foo"])
+def test_a_body_is_never_read_as_a_call(served, protocol):
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: " + protocol + b"\r\n"
+    hidden = b"GET /key.pub HTTP/1.1\r\nHost: x\r\n\r\n"
+    with_body = HEAD % b"/sign-in" + offer + b"Content-Length: %d\r\n\r\n" % len(hidden)
+    answer = told(served, with_body, hidden, most=0)
+    assert (answer.count(b"HTTP/1.1"), answer[:12]) == (1, b"HTTP/1.1 400")
+    without = b"GET /health HTTP/1.1\r\nHost: x\r\n" + offer + b"\r\n"
+    last = b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served), timeout=20) as caller:  # as clients that would rather have h2c
+        for call in (without, last):
+            caller.sendall(call)
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += caller.recv(1 << 16)
+            assert answer[:12] == b"HTTP/1.1 200"
+
+
+def test_a_token_after_the_body_is_none(house, served):
+    token = f"Bearer {house.tokens['requester']}".encode()
+    body = HEAD.replace(b"x-www-form-urlencoded", b"json") % b"/v1/requests" + b"Transfer-Encoding: chunked\r\n\r\n"
+    late = body + b"2\r\n{}\r\n0\r\nAuthorization: " + token + b"\r\n\r\n"
+    assert told(served, late.replace(b"Host: x", b"Host: x\r\nConnection: close"), most=0)[:12] == b"HTTP/1.1 401"
 
 
 def test_several_calls_take_one_connection(served):

@@ -29,19 +29,39 @@ class Connection(HttpToolsProtocol):
         for at in range(0, len(data), PART):
             if self.transport.is_closing():
                 return
-            if self.deadline.cancelled():  # also for an empty line, by which a connection would not be idle any more
-                self.deadline = self.loop.call_later(SECONDS, self.transport.abort)
+            self.wait()  # also after an empty line, by which a connection would not be idle any more
             self.since += len(data[at : at + PART])
             if self.since > MOST:
                 self.send_400_response("There is no end to this.")
                 return
             super().data_received(data[at : at + PART])
 
+    def wait(self) -> None:
+        """Give a call its time from now, unless one is being waited for."""
+        if self.deadline.cancelled():
+            self.deadline = self.loop.call_later(SECONDS, self.transport.abort)
+
+    def on_message_begin(self) -> None:
+        """Wait for a call that begins in the same part in which the one before ended, too."""
+        self.wait()
+        super().on_message_begin()
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; an error is answered as a head that cannot be read."""
+        """Take a header, but none after the body; an error is answered as a head that cannot be read."""
         if len(self.headers) == FIELDS:
             raise ValueError("too many headers")
-        super().on_header(name, value)
+        if "path" not in self.scope:  # which is there when the head is complete
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Refuse a body where another protocol is offered: the parser takes it for words of that one."""
+        lengths = [value for name, value in self.headers if name in (b"content-length", b"transfer-encoding")]
+        if self.parser.should_upgrade() and any(value.strip(b"0 ") for value in lengths):
+            raise ValueError("this is HTTP/1.1, and nothing else")
+        super().on_headers_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: HTTP/1.1 goes on, as clients that offer more expect."""
 
     def on_body(self, body: bytes) -> None:
         """Pass on what came of a body."""
