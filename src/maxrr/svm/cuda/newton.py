@@ -21,8 +21,7 @@ from torch import Tensor
 
 BLOCK = 1024  # rows
 LARGEST_PRODUCT = 2**26  # numbers held at once for the curvature
-WIDE = 128  # features from which on curvature is computed from the rows that have some,
-MOST_BAND_ROWS = 16_384  # or from a part of them
+MOST_BAND_ROWS = 16_384  # that curvature is computed from
 GOLDEN = 0.6180339887498949
 RIDGE = 1e-13  # of the trace: keeps Cholesky going where rounding would stop it
 NARROWING = 5.0
@@ -44,11 +43,6 @@ class Rows:
     decay: Tensor  # (heads, D)
 
     @cached_property
-    def columns(self) -> Tensor:
-        """The samples transposed, in blocks: (runs, blocks, D, BLOCK)."""
-        return self.X.mT.contiguous()
-
-    @cached_property
     def lots(self) -> Tensor:
         """A number from 0 to 1 for every row: those with the highest stand for the others."""
         places = torch.arange(1, self.y.shape[1] + 1, device=self.X.device, dtype=torch.float64)
@@ -67,21 +61,7 @@ class Rows:
         return (self.in_blocks(weights) @ self.X).sum(1).flatten(0, 1)
 
     def curvature(self, weights: Tensor) -> Tensor:
-        """Σ weightᵢxᵢxᵢᵀ for every head: (heads, D, D)."""
-        if self.X.shape[3] >= WIDE:
-            return self.curvature_of_bands(weights)
-        heads, (runs, count, _, dimension) = len(weights), self.X.shape
-        blocks = self.in_blocks(weights)
-        share = max(1, LARGEST_PRODUCT // (heads * dimension * BLOCK))
-        total = weights.new_zeros((runs, heads // runs * dimension, dimension))
-        for first in range(0, count, share):
-            part = slice(first, first + share)
-            weighted = self.columns[:, part, None] * blocks[:, part, :, None]
-            total += (weighted.flatten(2, 3) @ self.X[:, part]).sum(1)
-        return total.view(heads, dimension, dimension)
-
-    def curvature_of_bands(self, weights: Tensor) -> Tensor:
-        """Σ weightᵢxᵢxᵢᵀ for every head where products are large, over rows with a weight or an even part of them."""
+        """Σ weightᵢxᵢxᵢᵀ for every head, (heads, D, D), over the rows with a weight or an even part of them."""
         runs, dimension = len(self.X), self.X.shape[3]
         counts = (weights > 0.0).sum(1, keepdim=True)
         most = min(max(int(counts.max()), 1), MOST_BAND_ROWS, max(LARGEST_PRODUCT // dimension, 1))
