@@ -105,8 +105,16 @@ def test_an_approximate_answer_is_never_called_completed(house, receiver):
     house.service.current.refresh()  # which the server does by itself a moment later
     send(house, subject_request_id=again)
     house.work()
-    assert house.call("GET", f"/opendsr/requests/{again}", "requester").json()["request_status"] == "in_progress"
+    assert house.call("GET", f"/opendsr/requests/{again}", "requester").json()["request_status"] == "pending"
+    (waits,) = house.call("GET", "/v1/requests?state=waiting").json()["requests"]
+    guarantees = {name: each["guarantee"] for name, each in waits["plan"]["policies"].items()}
+    assert guarantees == {"keep-extractor": "approximate-refit", "retrain": "exact-retrain"}
     assert all(each["request_status"] != "completed" for each in receiver.said)
+    decide(house, "retrain")
+    house.work()
+    status = house.call("GET", f"/opendsr/requests/{again}", "requester").json()
+    assert (status["request_status"], status["extensions"][DOMAIN]["outcome"]) == ("completed", "already-done")
+    assert status["extensions"][DOMAIN]["guarantee"] == "exact-retrain"
 
 
 def test_who_is_not_known_is_completed_with_nothing_here(house):

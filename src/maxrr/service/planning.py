@@ -7,28 +7,32 @@ from typing import Any
 from maxrr.errors import DataError, MaxRRError, NotHere
 from maxrr.service.changes import arguments
 from maxrr.service.requests import Asked, Callback, Planned, Request
-from maxrr.service.states import ADD, PLANNED, WAITING
+from maxrr.service.states import ADD, ERASE, PLANNED, WAITING
 from maxrr.unlearning import MaxRR, Plan
-from maxrr.unlearning.actions import REFUSE
+from maxrr.unlearning.actions import KEEP, REFUSE, RETRAIN, Guarantee
 
 
 def look(model: MaxRR, kind: str, body: Mapping[str, Any], standing: str) -> Planned:
     """Plan a request under the policy that touches no core record, and where that refuses, under the standing one.
 
-    What the model knows nothing of is planned as well: that nothing is here is an answer, which the worker signs.
+    What the model knows nothing of is planned as well: that nothing is here is an answer, which the worker signs. What
+    was forgotten before waits for a decision where the extractor may still have traces of it.
     """
     try:
         plan = plan_of(model, kind, body, REFUSE)
     except NotHere as error:
         return Planned(PLANNED, None, None, error.code)
-    if plan.refusal is None:
+    others = plan.alternatives
+    if plan.guarantee is Guarantee.approximate and kind == ERASE:  # forgotten before, and traces may have stayed
+        others = tuple(plan_of(model, kind, body, policy) for policy in (KEEP, RETRAIN))
+    elif plan.refusal is None:
         return Planned(PLANNED, None, told(plan), str(plan.guarantee))
-    if not plan.alternatives:
+    if not others:
         return Planned(PLANNED, None, None, plan._refused().code)
-    policies = {other.request.policy: told(other) for other in plan.alternatives}
-    if standing != REFUSE and policies.get(standing, {}).get("guarantee"):
-        return Planned(PLANNED, standing, policies[standing], f"by the standing policy {standing}")
-    return Planned(WAITING, None, waiting(plan), "core records: a policy is to be chosen")
+    shown = waiting(plan, others)
+    if standing != REFUSE and shown["policies"].get(standing, {}).get("guarantee"):
+        return Planned(PLANNED, standing, shown["policies"][standing], f"by the standing policy {standing}")
+    return Planned(WAITING, None, shown, "core records: a policy is to be chosen")
 
 
 def plan_of(model: MaxRR, kind: str, body: Mapping[str, Any], policy: str) -> Plan:
@@ -37,9 +41,9 @@ def plan_of(model: MaxRR, kind: str, body: Mapping[str, Any], policy: str) -> Pl
     return model.plan(**asked) if kind == ADD else model.plan(**asked, core_policy=policy)
 
 
-def waiting(plan: Plan) -> dict[str, Any]:
+def waiting(plan: Plan, others: Sequence[Plan]) -> dict[str, Any]:
     """Return what is shown to whoever decides: what is asked for, and what each policy would give in which time."""
-    return {**told(plan), "policies": {other.request.policy: told(other) for other in plan.alternatives}}
+    return {**told(plan), "policies": {other.request.policy: told(other) for other in others}}
 
 
 def told(plan: Plan) -> dict[str, Any]:

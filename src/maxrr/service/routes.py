@@ -237,7 +237,8 @@ def plan(call: Call, id: str, actor: Asker) -> dict[str, Any]:
     """Plan a request anew: what it would come to now, under each policy where it is for core records."""
     service, request = call.app.state.service, found(call, id, actor)
     body = service.requests.body(request)
-    return waiting(plan_of(service.current.snapshot.model, request.kind, body, request.policy or REFUSE))
+    plan = plan_of(service.current.snapshot.model, request.kind, body, request.policy or REFUSE)
+    return waiting(plan, plan.alternatives)
 
 
 @router.post("/v1/requests/{id}/approve")
