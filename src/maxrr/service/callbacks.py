@@ -147,10 +147,9 @@ class Callbacks:
         same = former.c.callback == table.callback, former.c.request == table.request
         waits = exists().where(*same, former.c.serial < table.serial, former.c.ended.is_(None))
         is_due = ~table.due.between(time.time(), time.time() + 2 * LAST)  # later is what a clock said that was ahead
-        due = select(table.serial).where(table.ended.is_(None), is_due, ~waits)
-        due = due.order_by(table.due, table.serial).limit(TOGETHER)
+        due = select(table.serial).where(table.ended.is_(None), is_due, ~waits).order_by(table.due, table.serial)
         with self.requests.database.write() as connection:
-            serials = list(connection.scalars(due.with_for_update(skip_locked=True)))
+            serials = list(connection.scalars(due.limit(TOGETHER).with_for_update(skip_locked=True)))
             mine = update(tables.deliveries).where(table.serial.in_(serials))
             connection.execute(mine.values(due=time.time() + TAKEN))
         return self._steps(serials)

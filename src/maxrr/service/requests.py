@@ -139,7 +139,8 @@ class Request(Standing):
     number : int or None
         The number of the receipt.
     tries : int
-        How many workers have ended while it was being carried out, and nobody had asked them to.
+        How many workers have ended while it was being carried out, and nobody had asked them to: a thousand for each
+        that carried out nothing else.
     """
 
     serial: int
@@ -472,11 +473,10 @@ class Requests:
             self.keys.destroy([request.serial])
         return self.find(request.id)
 
-    def tried(self, serials: Collection[int]) -> None:
+    def tried(self, serials: Collection[int], count: int) -> None:
         """Count a worker that begins with requests, before it does: this stays where it ends with them."""
         table = tables.requests
-        if serials:
-            self.database.run(update(table).where(table.c.serial.in_(serials)).values(tries=table.c.tries + 1))
+        self.database.run(update(table).where(table.c.serial.in_(serials)).values(tries=table.c.tries + count))
 
     def excuse(self) -> None:
         """Let no try count of what is executing: something else ends the worker, or keeps it from going on."""

@@ -42,7 +42,7 @@ PAUSE = 0.05  # seconds between two looks for work
 AGAIN = 2.0  # seconds between two tries where the workspace or the database cannot be had
 FORGET_EVERY = 3600.0
 BESIDE, SHARE = 1.0, 5  # seconds between two looks for what is done beside, or so many times what the last took
-TOGETHER_AGAIN, TRIES = 2, 4  # workers that may end over a request: in a batch with others, and in all
+TOGETHER_AGAIN, ALONE, TRIES = 2, 1000, 3000  # to halve a batch at, of one alone, to give it up at
 TO_REPAIR = (errors.WorkspaceError, errors.EngineError, errors.DatabaseAway, OSError, MemoryError)
 """What keeps a worker from carrying out any request, until somebody has repaired it or time has passed."""
 
@@ -134,13 +134,12 @@ class Worker:
         workspace.check_newest()  # or it may catch up with that one yet
         lost, table = list[int](), tables.requests.c
         latest = select(table.serial, table.number, table.answer).where(table.number.is_not(None)).limit(1)
-        count = workspace.status().requests
-        is_loss = count and workspace.receipt(count).receipt.losses  # as each says since somebody declared one
+        # each receipt says so since somebody declared a loss
+        is_loss = (count := workspace.status().requests) and workspace.receipt(count).receipt.losses
         while is_loss and (rows := self.requests.database.rows(latest.order_by(table.number.desc()).offset(len(lost)))):
-            ((serial, number, answer),) = rows
-            if number <= count and workspace.receipt(number).to_bytes() == answer:
+            if rows[0].number <= count and workspace.receipt(rows[0].number).to_bytes() == rows[0].answer:
                 break
-            lost.append(serial)
+            lost.append(rows[0].serial)
         gone = dict.fromkeys(("outcome", "number", "guarantee", "answer", "ended", "fetched", "delivered"))
         self.requests.move(lost, PLANNED, self.name, "a copy of the workspace is gone in which this was done", **gone)
 
@@ -155,19 +154,16 @@ class Worker:
         self.look_at_new(workspace)
         begun = self.requests.listed([EXECUTING], due_first=True, limit=TOGETHER)
         some = begun or self.requests.listed([PLANNED], due_first=True, limit=TOGETHER)
-        batches, found = list[tuple[str, list[Request]]](), {kind: list[Request]() for kind in (REFUSE, KEEP, RETRAIN)}
-        for each in some:
-            if each.kind != ERASE or each.tries >= TOGETHER_AGAIN:  # a change by itself, or one that may end its worker
-                batches.append((each.policy or REFUSE, [each]))
-            else:
-                found[each.policy or REFUSE].append(each)
+        batches = [(each.policy or REFUSE, [each]) for each in some if each.kind != ERASE]  # each is a change by itself
+        rest = [each for each in some if each.kind == ERASE]
+        found = {kind: [each for each in rest if (each.policy or REFUSE) == kind] for kind in (REFUSE, KEEP, RETRAIN)}
         batches += (found if begun else self.arranged(workspace, found)).items()
-        for policy, batch in batches:
+        for policy, batch in [(policy, part) for policy, whole in batches for part in parted(whole)]:
             if self.stopping.is_set():
                 break
             if mine := batch if begun else self.claimed(workspace, batch):
                 serials = {each.serial for each in mine}
-                self.requests.tried(serials - self.began)
+                self.requests.tried(serials - self.began, 1 if len(serials) > 1 else ALONE)
                 self.began = serials
                 self.execute(workspace, mine, policy)
         return any(batch for _, batch in batches)
@@ -315,6 +311,12 @@ class Worker:
         """Note what stops this worker, by its kind alone: the message may name records."""
         self.said = ("", "", 0.0)
         self.say("stopped", note(error, "the worker stops and tries again"))
+
+
+def parted(batch: list[Request]) -> list[list[Request]]:
+    """Halve a batch over which workers have ended: after some more the request that ends them is alone."""
+    half = len(batch) // 2 if any(each.tries >= TOGETHER_AGAIN for each in batch) else 0
+    return [batch[:half], batch[half:]] if half else [batch]
 
 
 def is_without_core(workspace: Workspace, body: Mapping[str, Any]) -> bool:
