@@ -5,13 +5,16 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from maxrr.errors import NamesDestroyed
+from maxrr import MaxRR
+from maxrr.errors import DataError, NamesDestroyed
 from maxrr.evidence import Dossier
 from maxrr.evidence.envelopes import Envelope, Statement
 from maxrr.service import app
+from maxrr.service.planning import check_looks
 from maxrr.service.requests import Asked, Planned, today
 from maxrr.unlearning.statements import HandedReceipt
 from tests.service.conftest import KEY, House
@@ -38,6 +41,16 @@ def test_a_free_record_is_forgotten_and_the_answer_is_signed(house):
     page = house.call("GET", f"/v1/requests/{asked['id']}/page?form=json", "requester")
     dossier = Dossier.from_object(page.json())
     assert all(check.held for check in dossier.check([KEY.public]))
+
+
+@pytest.mark.parametrize("name", ["anna 1\u200b", "anna 1 ", "an\u00adna  1", "\uff41nna 1"])
+def test_nothing_is_signed_of_a_name_that_looks_like_one_that_is_here(name):
+    records = table()
+    people = np.array([f"anna {number % 9}" for number in range(len(records))])
+    model = MaxRR.on_features().fit(replace(records, subjects=people))
+    check_looks(model, {"subjects": ["anna"]})
+    with pytest.raises(DataError, match="one that looks the same"):
+        check_looks(model, {"subjects": [name]})
 
 
 def test_core_records_wait_for_a_decision_that_shows_each_policy(house):

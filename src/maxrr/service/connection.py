@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol):
         """Take a header, but none after the body; an error is answered as a head that cannot be read."""
         if len(self.headers) == FIELDS:
             raise ValueError("too many headers")
-        if "path" not in self.scope:  # which is there when the head is complete
+        if not self.scope.get("path"):  # which is there when the head is complete
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:

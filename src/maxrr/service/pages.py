@@ -55,6 +55,7 @@ BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)") 
 LISTS = {"open": LEFT, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
 NUMBER = re.compile("[0-9a-f]{8,32}")  # of a request, or how it begins
 LINES = "subject", "regulation", "due", "arrived"  # of the form of a new request
+LOCAL = "127.0.0.1", "::1", "localhost"  # by which nobody else finds this machine
 WHOLE = re.compile("0|-?[1-9][0-9]*")  # a number as ids are written
 SHOWN, NEXT, DAYS = 50, 5, 30  # requests on a page of the list, and on the overview; days in its chart
 ALWAYS = {
@@ -167,7 +168,7 @@ def show(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     text = render(
         __package__, f"{template}.html.jinja", reader=call.scope.get("reader"), session_ends=call.scope.get("until"),
         path=call.url.path, today=today().isoformat(), now=time.time(), service=call.app.state.service, most=SHOWN,
-        home=str(call.base_url), **ALWAYS, **values,
+        home="" if call.url.hostname in LOCAL else str(call.base_url), **ALWAYS, **values,
     )  # fmt: skip
     return HTMLResponse(text, status)
 
@@ -260,7 +261,8 @@ def listed(call: Call, actor: Reader, which: str = "open", order: str = "", afte
 def search(call: Call, actor: Reader, said: Form) -> Response:
     """Find requests by the beginning of their number, or by whom or what they name: this is in no address, nor log."""
     service, text = call.app.state.service, said.get("find", "").strip()
-    names = {text, str(subject_of(service.settings.resolver, [("email", text)])) if service.settings.resolver else text}
+    is_address = service.settings.resolver is not None and "@" in text
+    names = {text, str(subject_of(service.settings.resolver, [("email", text)])) if is_address else text}
     is_number, whose = NUMBER.fullmatch(text.lower()), {"owner": actor.sees, "limit": SHOWN}
     some = service.requests.listed(start=text.lower(), **whose) if is_number else []
     if text and not some and actor.role in ASK:  # auditors learn no names, nor whether somebody has one
@@ -368,7 +370,7 @@ class Wrong(Exception):
 
 def sent(call: Call, template: str, said: dict[str, str], read: Callable[[], Asked]) -> Response:
     """Take what a form asks for, and show the request; or show the form again, with what was said and is wrong."""
-    service, who, key = call.app.state.service, call.scope["reader"], said.get("key") or None
+    service, who, key = call.app.state.service, call.scope["reader"], said.get("key", "").strip() or None
     form: Callable[..., Response] = partial(show_form, call, template, said)
     try:
         asked = read()

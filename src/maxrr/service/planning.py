@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
+from unicodedata import category, normalize
 
 from maxrr.errors import DataError, MaxRRError, NotHere
 from maxrr.service.changes import arguments
@@ -56,6 +57,23 @@ def told(plan: Plan) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def check_looks(model: MaxRR, body: Mapping[str, Any]) -> None:
+    """Refuse what the model does not have if something is there that looks the same: the answer would be misread."""
+    alike = {what: [each if isinstance(each, int) else plain(each) for each in body[what]] for what in body}
+    if alike != body and look(model, ERASE, alike, REFUSE).reason != NotHere.code:
+        raise DataError("nothing has this name, but something has one that looks the same: write it letter by letter")
+
+
+def plain(name: str) -> str:
+    """Write a name as it looks: without what is not seen, with blanks and hyphens of one kind.
+
+    >>> plain(" person\u2010198\u200b")
+    'person-198'
+    """
+    seen = (letter for letter in normalize("NFKC", name) if category(letter) != "Cf")
+    return " ".join("".join("-" if category(letter) == "Pd" else letter for letter in seen).split())
+
+
 def subject_of(resolver: Callable[[str, str], int | str | None], identities: Sequence[tuple[str, str]]) -> int | str:
     """Return the subject that identities, each a type and a value, belong to.
 
@@ -96,5 +114,7 @@ def taken(service: Any, asked: Asked, owner: str, key: str | None) -> tuple[Requ
         return before, False
     except MaxRRError:  # no model can be looked at now: the worker plans
         planned = None
+    if planned is not None and planned.reason == NotHere.code:  # which will be signed
+        check_looks(service.current.snapshot.model, asked.body)
     found: tuple[Request, bool] = service.requests.submit(asked, owner, planned, key)
     return found

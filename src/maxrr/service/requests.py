@@ -201,6 +201,7 @@ class Ending:
     plan: dict[str, Any] | None = None
 
 
+LISTED = 1 << 14  # bytes of what a request names: with more, some thousand records, it is not searched
 INSERT = insert(tables.requests).returning(tables.requests.c.serial, tables.requests.c.id)
 WRITE, TELL = update(tables.requests).where(tables.requests.c.serial == bindparam("at")), insert(tables.events)
 NAMES = [each.name for each in fields(Request)]
@@ -362,10 +363,10 @@ class Requests:
         return [request_of(row) for row in self.database.rows(query.where(later))]
 
     def naming(self, names: Collection[str], owner: str | None, limit: int) -> list[Request]:
-        """Return the newest requests in which a person or a record is named so, as far as they can be read."""
+        """Return the newest requests in which a person or a record is named so, but for those with very long lists."""
         found, after = list[Request](), ""
         while len(found) < limit and (some := self.listed(owner=owner, after=after, limit=500)):
-            bodies, after = self.bodies(some), some[-1].place
+            bodies, after = self.bodies(some, LISTED), some[-1].place
             found += [each for each in some if {name for _, name in named(bodies.get(each.serial, {}))} & {*names}]
         return found[:limit]
 
@@ -414,11 +415,11 @@ class Requests:
             raise NamesDestroyed("what named people in this request was destroyed when its answer was delivered")
         return found[request.serial]
 
-    def bodies(self, some: Sequence[Request]) -> dict[int, dict[str, Any]]:
-        """Return what requests ask for, by their serial numbers, as far as it can be read."""
+    def bodies(self, some: Sequence[Request], most: int = 1 << 30) -> dict[int, dict[str, Any]]:
+        """Return what requests ask for, by their serial numbers, as far as it can be read and has so many bytes."""
         table, found = tables.requests.c, dict[int, dict[str, Any]]()
         query = select(table.serial, table.id, table.sealed).where(table.serial.in_([each.serial for each in some]))
-        for row in self.database.rows(query.where(table.sealed.is_not(None))):
+        for row in self.database.rows(query.where(func.length(table.sealed) <= most)):  # NULL has none
             with suppress(NamesDestroyed):
                 found[row.serial] = json.loads(unseal(self.keys.find(row.serial), row.id, row.sealed))
         return found
