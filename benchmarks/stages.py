@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from maxrr.parallel import processes
 from maxrr.svm import heads
 from maxrr.svm.cuda import newton as cuda_newton
 from maxrr.svm.cuda import start as cuda_start
@@ -112,6 +113,8 @@ def trial_is_near(trial: Trial) -> bool:
 def watched() -> Iterator[dict[str, Any]]:
     """Put clocks into the solver; what they said is in the dictionary at the end of the block."""
     found: dict[str, Any] = {}
+    for workers, _ in [*processes._idle]:  # which do not know where notes go
+        processes.end_idle(workers)
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
         notes.touch()
