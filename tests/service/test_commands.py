@@ -53,6 +53,14 @@ def test_nobody_serves_what_is_no_workspace(tmp_path):
     assert Shell()("serve", tmp_path, code=1).error == "not-a-workspace"
 
 
+def test_a_certificate_that_cannot_be_used_is_named_before_anything_is_started(folder, tmp_path):
+    pem, empty = certificate(tmp_path / "both.pem"), tmp_path / "empty.pem"
+    empty.touch()
+    for files in ((tmp_path / "nowhere.pem",), (empty,), (pem, "--key", empty)):
+        shown = Shell()("serve", folder, "--cert", *files, code=2)
+        assert f"--cert {files[0]}" in shown.err.replace("\n", " ")
+
+
 def test_tls_is_of_today_alone(folder, tmp_path):
     pem = certificate(tmp_path / "both.pem").read_text()
     files, port = {"--cert": tmp_path / "cert.pem", "--key": tmp_path / "key.pem"}, free_port()

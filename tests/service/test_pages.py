@@ -477,6 +477,12 @@ def test_a_letter_says_that_traces_are_gone_once_the_model_was_trained_again(hou
         assert f'data-said="approximate-refit" data-cleared="{said}"' in letter
         assert ('data-due="audit"' in operator.get(where[0]).text) == (not said)
     assert 'data-said="exact-retrain" data-cleared=""' in operator.get(f"{where[1]}/letter").text
+    other = house.submit(ids=house.ids("core")[:1])["id"]  # of which traces may remain, and not of the first one
+    house.call("POST", f"/v1/requests/{other}/approve", json={"policy": "keep-extractor"})
+    house.work()
+    house.service.current.refresh()
+    letters = [operator.get(f"{place}/letter").text for place in (where[0], f"/requests/{other}")]
+    assert [re.findall('data-cleared="([a-z]*)"', letter) for letter in letters] == [["yes"], [""]]
 
 
 def test_a_decision_that_another_request_has_taken_away_is_said_to_be_none(house, visit, waiting):

@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -44,7 +45,7 @@ def serve(
     cert: Annotated[Path | None, Option(help="A file with the certificate and its chain, for TLS.")] = None,
     key: Annotated[Path | None, Option(help="A file with its key, if that is not in the same one.")] = None,
     worker: Annotated[bool, Option("--worker/--no-worker", help="Whether to carry requests out, too.")] = True,
-    server: Annotated[bool, Option("--server/--worker-only", help="Whether to listen, too.")] = True,
+    server: Annotated[bool, Option("--server/--worker-only", help="Whether to listen to calls, too.")] = True,
     demo: Annotated[bool, Option("--demo", help="Serve a workspace of handwritten digits, with three tokens.")] = False,
 ) -> None:
     """Serve a workspace: take requests of people, carry them out, predict.
@@ -65,6 +66,8 @@ def serve(
 
     if cert is None and host not in (LOCAL, "localhost", "::1"):
         show.warning(f"nothing is encrypted at {host}: tokens can be read on the way, where no proxy of yours adds TLS")
+    if cert is not None:
+        check_certificate(cert, key)
     with own_code(), ExitStack() as until_ended:
         if workspace is None:
             from maxrr.cli.serve_demo import demo_workspace
@@ -78,6 +81,16 @@ def serve(
         if worker:
             until_ended.enter_context(beside(workspace, policy, source))
         listen(settings, host, port, cert, key)
+
+
+def check_certificate(cert: Path, key: Path | None) -> None:
+    """Refuse files that cannot be used, before anything is started. A key under a pass phrase is one of these."""
+    try:
+        ssl.create_default_context().load_cert_chain(cert, key, lambda: "")
+    except OSError as error:
+        which = f"--cert {cert}" + ("" if key is None else f" with --key {key}")
+        words = "give the certificate with its chain, and the key that belongs to it, without a pass phrase"
+        raise Stop(USAGE, f"{which} cannot be used ({error}): {words}") from None
 
 
 def settings_of(workspace: Path, policy: str = "refuse", source: list[str] | None = None) -> Settings:

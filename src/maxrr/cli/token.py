@@ -15,6 +15,7 @@ from maxrr.cli.options import Folder, Json
 if TYPE_CHECKING:
     from maxrr.service.tokens import Tokens
 
+COLUMNS = "id", "name", "role", "made", "revoked"
 Name = Annotated[str, Argument(metavar="NAME", help="Whom it is for; several tokens may share a name.")]
 Known = Annotated[str, Argument(metavar="ID", help="The id of the token, as the list shows it.")]
 Role = Annotated[
@@ -59,10 +60,10 @@ def present(workspace: Folder, json: Json = False) -> None:
     with tokens_of(workspace) as tokens:
         found = tokens.listed()
     if json:
-        show.json([each._asdict() for each in found])
+        show.json([dict(zip(COLUMNS, each, strict=True)) for each in found])
         return
     rows = [(each.id, each.name, each.role, each.made[:16], (each.revoked or "")[:16]) for each in found]
-    show.table(("id", "name", "role", "made", "revoked"), rows)
+    show.table(COLUMNS, rows)
 
 
 @contextmanager

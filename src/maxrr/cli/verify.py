@@ -210,15 +210,17 @@ def of_receipt(file: Path, keys: tuple[PublicKey, ...], against: Path | None) ->
     from maxrr.unlearning import contradictions
 
     handed, found = read_receipt(file), Found()
+    receipt, few = handed.receipt, count(handed.receipt.requested, "record")
+    found.sentences.append(f"It is receipt {receipt.number} of {receipt.time[:10]}, for {few}: {receipt.guarantee}.")
     claim = "It does not contradict itself, and claims what its heads carry."
-    found.check("consistent", claim, lambda: "; ".join(contradictions(handed.receipt)))
+    found.check("consistent", claim, lambda: "; ".join(contradictions(receipt)))
     if keys:
         found.check("signed", "It is signed by the operator.", lambda: handed.verify(keys))
     elif handed.envelope is not None:
         found.checks.append(Check("signed", "It is signed by the operator.", None, "not looked at: say --key"))
     if against is not None:
         with opened(against, read_only=True) as workspace:
-            found.check("handed out", f"{against} handed it out.", lambda: difference(workspace, handed.receipt))
+            found.check("handed out", f"{against} handed it out.", lambda: difference(workspace, receipt))
             found.check("forgotten", "None of the forgotten records is there.", lambda: held(workspace))
     return found
 

@@ -285,7 +285,7 @@ def steps_for(request: Request, actor: Actor) -> list[str]:
 def follow(call: Call, id: str, actor: Reader) -> Response:
     """Show a request: what it asks for, what it comes to, what happened, what is to be done, and its answer."""
     request = routes.found(call, id, actor)
-    return show_request(call, "request", request, steps=steps_for(request, actor), in_words=in_words, look=look)
+    return show_request(call, "request", request, steps=steps_for(request, actor), in_words=in_words)
 
 
 def show_request(call: Call, template: str, request: Request, **values: Any) -> Response:
@@ -297,7 +297,7 @@ def show_request(call: Call, template: str, request: Request, **values: Any) -> 
     earlier = earlier_receipts(snapshot.workspace, handed.receipt) if handed and snapshot else []
     return show(
         call, template, request=request, body=body, receipt=handed, events=requests.events(request.serial),
-        jobs=service.jobs.of(request), earlier=earlier, **values,
+        jobs=service.jobs.of(request), earlier=earlier, look=look, **values,
     )  # fmt: skip
 
 

@@ -20,13 +20,14 @@ def message(secrets: Mapping[str, bytes], step: Step) -> Message:
     """Return what is sent of a step: numbers, states and guarantees, and nothing that names a person."""
     names = ALWAYS + (AT_THE_END if step.state in ENDED else ())
     said = {"receipt" if name == "number" else name: getattr(step.request, name) for name in names}
+    id_ = f"{step.number}-{''.join(filter(str.isdigit, step.time))}"  # the number alone may come again after a restore
     body = {
-        "specversion": "1.0", "id": str(step.number), "source": SOURCE, "subject": step.request.id, "time": step.time,
+        "specversion": "1.0", "id": id_, "source": SOURCE, "subject": step.request.id, "time": step.time,
         "type": f"maxrr.request.{APPROXIMATELY if step.is_approximate else step.state}",
         "datacontenttype": "application/json", "data": {"state": step.state, **said},
     }  # fmt: skip
     content = json.dumps(body).encode()
-    headers = {"Content-Type": "application/cloudevents+json", **signed(str(step.number), content, secrets[step.url])}
+    headers = {"Content-Type": "application/cloudevents+json", **signed(id_, content, secrets[step.url])}
     return Message(headers, content)
 
 
