@@ -642,6 +642,7 @@ def test_a_form_that_is_wrong_comes_back_with_what_was_said(house, visit):
     operator = visit(OPERATOR)
     for field, fields in (
         ("subject", {}), ("subject", {"subject": "1", "ids": "2"}), ("due", {"subject": "1", "due": "soon"}),
+        ("due", {"subject": "1", "due": "0026-12-31"}), ("arrived", {"subject": "1", "arrived": "0026-11-10"}),
         ("regulation", {"subject": "1", "regulation": "A LAW"}), ("ids", {"ids": "1," * 10_001}),
         ("identity", {"identity": "a@b.c", "type": "email"}), ("subject", {"subject": "a" * 501}),
     ):  # fmt: skip
@@ -734,6 +735,8 @@ def test_a_record_is_added_and_corrected_by_forms(house, visit):
     [
         ("/add", "id", "id-taken", {"id": "free"}), ("/add", "id", "wrong-value", {"id": "five"}),
         ("/add", "values", "wrong-value", {"values": "1 2 3"}), ("/add", "values", "wrong-value", {"values": "a b"}),
+        ("/add", "values", "data", {"values": "nan 1 1 1 1"}),
+        ("/correct", "values", "data", {"id": "free", "values": "nan 1 1 1 1"}),
         ("/add", "label", "wrong-value", {"label": "kind 9"}), ("/add", "subject", "wrong-value", {"subject": ""}),
         ("/correct", "id", "unknown-id", {"id": "999999"}), ("/correct", "values", "wrong-value", {"values": ""}),
         ("/correct", "values", "no-change", {"id": "free", "values": "same"}),
@@ -751,6 +754,33 @@ def test_a_record_that_is_wrong_comes_back_beside_its_field(house, visit, path, 
     assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [(field, code)]
     assert answer.text.count('aria-invalid="true"') == 1
     assert house.call("GET", "/v1/requests").json()["requests"] == []
+
+
+def test_a_forgotten_id_is_not_added(house, visit):
+    (free, *_) = house.ids("free")
+    answered(house, ids=[free])
+    answer = visit(OPERATOR).post("/add", id=str(free), label="kind 1", subject="900", values=VALUES)
+    assert re.findall(r'id="wrong-(\w+)" data-code="([\w-]+)"', answer.text) == [("id", "already-forgotten")]
+    assert len(house.call("GET", "/v1/requests").json()["requests"]) == 1
+
+
+def test_a_step_that_destroys_names_says_so_before(house, visit, waiting):
+    operator = visit(OPERATOR)
+    for step in ("refuse", "cancel"):
+        assert "data-destroys" in operator.get(f"/requests/{waiting}/{step}").text
+    assert "data-destroys" not in operator.get(f"{answered(house, ids=house.ids('free')[:1])}/replay").text
+
+
+def test_an_answer_that_is_not_certain_is_shown_so_until_it_was_searched(house, visit, monkeypatch):
+    operator, where = visit(OPERATOR), f"/requests/{approximate(house)}"
+    house.service.current.refresh()
+    for path in ("/", "/requests?which=done", where):
+        assert '"done-approximately"' in operator.get(path).text
+    assert 'data-due="audit"' in operator.get(f"{where}/delivered").text
+    operator.post(f"{where}/delivered")
+    assert 'data-due="audit"' in operator.get(where).text
+    done(house, monkeypatch)
+    assert 'data-due="audit"' not in operator.get(where).text
 
 
 def test_pages_of_the_list(house, visit, monkeypatch):
@@ -810,6 +840,8 @@ def test_what_came_by_post_is_due_from_the_day_on_which_it_came(house, visit):
     where = visit(OPERATOR).post("/ask", ids=house.ids("core")[0], regulation="gdpr", arrived=days[0], key="k")
     found = house.follow(where.headers["location"].rpartition("/")[2])
     assert (found["received"][:10], found["days_left"]) == (days[0], 20)
+    for day in (days[2], "0026-11-10", "1026-11-10"):
+        assert house.call("POST", "/v1/requests", json={"ids": [1], "arrived": day}).json()["code"] == "wrong-value"
     late = house.submit(ids=house.ids("core")[1:2], arrived=days[1])
     assert (late["received"][:10], late["days_left"], late["late"]) == (days[1], -10, True)
     assert visit(OPERATOR).post("/ask", ids=house.ids("core")[2], arrived=days[2]).status_code == 422
@@ -884,9 +916,11 @@ def test_an_auditor_verifies_the_log_and_sees_what_was_changed(house, visit):
 def test_the_overview_says_what_is_to_be_done_next(house, visit, waiting):
     operator = visit(OPERATOR)
     assert waiting in operator.get("/").text
-    with house.service.requests.database.write() as connection:
-        connection.execute(update(tables.requests).values(due="2020-01-01"))
-    assert waiting in operator.get("/requests?which=late").text
+    for days, lists in ((8, ""), (7, "due_soon"), (0, "due_soon"), (-1, "late")):
+        with house.service.requests.database.write() as connection:
+            connection.execute(update(tables.requests).values(due=(today() + timedelta(days=days)).isoformat()))
+        for which in ("due_soon", "late"):
+            assert (waiting in operator.get(f"/requests?which={which}").text) == (which == lists)
     with house.service.requests.database.write() as connection:
         connection.execute(update(tables.requests).values(state="failed", code="fault", ended="2020-01-01"))
     assert house.service.requests.counts()["late"] == 1  # nobody was answered

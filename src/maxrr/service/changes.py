@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.data import Dataset
-from maxrr.errors import DataError, IdTaken, NoChange, OtherShape, UnknownClass
+from maxrr.errors import IdTaken, NoChange, OtherShape
 from maxrr.progress import Progress
 from maxrr.service.states import ADD, RECTIFY
 from maxrr.unlearning import MaxRR, Receipt
@@ -31,10 +31,7 @@ def arguments(model: MaxRR, kind: str, body: Mapping[str, Any]) -> dict[str, Any
     if kind == ADD:
         return {"add": newcomers(model.kind_, body)}
     if kind == RECTIFY:
-        inputs, label = records_of(model.kind_, [body["record"]])[0], body["label"]
-        if label is not None and label not in model.classes_.tolist():
-            raise UnknownClass("the label is none of the model's classes")
-        return {"ids": body["id"], "inputs": inputs, "label": label}
+        return {"ids": body["id"], "inputs": records_of(model.kind_, [body["record"]])[0], "label": body["label"]}
     return {"ids": body.get("ids"), "subjects": body.get("subjects")}
 
 
@@ -52,24 +49,18 @@ def records_of(kind: RecordKind, given: Any) -> NDArray[Any]:
         records = np.asarray(given, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
         records = np.empty(0)
-    if records.shape[1:] != kind.shape:
-        raise OtherShape(f"the records of this model are {kind}: send a list of such lists of numbers")
-    return records.astype(kind.dtype)
+    with np.errstate(all="ignore"):
+        held = records.astype(kind.dtype)
+    if records.shape[1:] != kind.shape or (kind.dtype.kind != "f" and (held != records).any()):
+        raise OtherShape(f"the records of this model are {kind}: send a list of such lists of numbers that these hold")
+    return held
 
 
 def newcomers(kind: RecordKind, body: Mapping[str, Any]) -> Dataset:
     """Return the records to add."""
-    places = {name: place for place, name in enumerate(kind.class_names)}
-    if unknown := {str(label) for label in body["labels"]} - places.keys():
-        raise UnknownClass(f"{len(unknown)} of the labels are none of the model's classes")
-    if (kind.text_subjects is None) != (body["subjects"] is None):
-        raise DataError("say of each record whom it is about, or of none: as the records of the model do")
-    named = (body["labels"], body["ids"], body["ids"] if body["subjects"] is None else body["subjects"])
-    if {len(each) for each in named} != {len(body["records"])}:
-        raise DataError("give as many labels, ids and subjects as records")
-    labels = np.array([places[str(label)] for label in body["labels"]])
-    inputs = records_of(kind, body["records"])
-    return kind.conform(Dataset(inputs, labels, kind.class_names, body["ids"], body["subjects"]))
+    names = {name: place for place, name in enumerate(dict.fromkeys(map(str, body["labels"])))}
+    labels = np.array([names[str(label)] for label in body["labels"]])
+    return kind.conform(Dataset(records_of(kind, body["records"]), labels, (*names,), body["ids"], body["subjects"]))
 
 
 def carry_out(

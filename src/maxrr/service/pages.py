@@ -13,7 +13,6 @@ from importlib import resources
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
-import numpy as np
 from fastapi import APIRouter, Depends
 from fastapi import Request as Call
 from fastapi.concurrency import run_in_threadpool
@@ -22,7 +21,7 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
-from maxrr.errors import DataError, EvidenceError, NotAllowed, NoToken, UnknownSubject, WrongState
+from maxrr.errors import DataError, EvidenceError, NotAllowed, NoToken, WrongState
 from maxrr.evidence.log import LOG, read_checkpoint
 from maxrr.plain_text import tame
 from maxrr.report import words
@@ -30,15 +29,15 @@ from maxrr.report.charts import shares
 from maxrr.report.page import render
 from maxrr.service import problems, routes, sessions, states, versions
 from maxrr.service.current import Snapshot
+from maxrr.service.forms import Wrong, change_in, check_new, erasure_in
 from maxrr.service.jobs import AUDIT, KINDS
-from maxrr.service.planning import look, plan_of, subject_of, taken
-from maxrr.service.requests import Asked, Request, named, today
+from maxrr.service.planning import look, subject_of, taken
+from maxrr.service.requests import Asked, Request, spans, today
 from maxrr.service.sessions import IDLE, cookie_of, form_token, new_cookie, set_cookie
 from maxrr.service.states import ADD, DONE, ERASE, FAILED, LEFT, OPEN, RECTIFY, REFUSED, STATES, WAITING
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER, Actor
 from maxrr.service.verifying import keys_in, verify
-from maxrr.unlearning import MaxRR
-from maxrr.unlearning.actions import REFUSE, Guarantee
+from maxrr.unlearning.actions import Guarantee
 from maxrr.unlearning.receipts import in_words
 from maxrr.unlearning.statements import HandedReceipt
 from maxrr.version import __version__
@@ -52,11 +51,9 @@ POLICY = (
 )
 FORM = "application/x-www-form-urlencoded"
 BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
-LISTS = {"open": LEFT, **{state: (state,) for state in STATES}, "late": (), "handing": (), "all": ()}
+LISTS = {"open": LEFT, **{state: (state,) for state in STATES}, "late": (), "due_soon": (), "handing": (), "all": ()}
 NUMBER = re.compile("[0-9a-f]{8,32}")  # of a request, or how it begins
-LINES = "subject", "regulation", "due", "arrived"  # of the form of a new request
 LOCAL = "127.0.0.1", "::1", "localhost"  # by which nobody else finds this machine
-WHOLE = re.compile("0|-?[1-9][0-9]*")  # a number as ids are written
 SHOWN, NEXT, DAYS = 50, 5, 30  # requests on a page of the list, and on the overview; days in its chart
 ALWAYS = {
     "policy": POLICY.partition("; frame")[0], "version": __version__, "idle": IDLE, "tame": tame, "day": words.day,
@@ -249,10 +246,10 @@ def listed(call: Call, actor: Reader, which: str = "open", order: str = "", afte
     requests, owner = call.app.state.service.requests, actor.sees
     if which not in LISTS or not re.match(routes.PLACE, after):
         raise DataError("there is no such list: choose one of those above")
-    order = order or ("due" if which in ("open", "late", "handing", *OPEN) else "newest")
+    order = order or ("due" if which in ("open", "late", "due_soon", "handing", *OPEN) else "newest")
     some = requests.listed(
-        LISTS[which], owner=owner, late=which == "late", delivered=False if which == "handing" else None,
-        due_first=order == "due", after=after, limit=SHOWN,
+        LISTS[which], owner=owner, delivered=False if which == "handing" else None,
+        span=which if which in spans() else "", due_first=order == "due", after=after, limit=SHOWN,
     )  # fmt: skip
     return show(call, "requests", some=some, which=which, order=order, after=after, counts=requests.counts(owner))
 
@@ -334,7 +331,7 @@ def before(call: Call, id: str, step: str, actor: Reader) -> Response:
     request = possible(call, id, step, actor)
     if step == "approve":  # its form is on the request's page
         return RedirectResponse(f"/requests/{request.id}", 303)
-    return show(call, "step", request=request, step=step)
+    return show_request(call, "step", request, step=step)
 
 
 @router.post("/requests/{id}/{step}")
@@ -364,16 +361,12 @@ def possible(call: Call, id_: str, step: str, actor: Actor) -> Request:
 # Forms of new requests
 
 
-class Wrong(Exception):
-    """What is wrong with a form: a code, and the field where that alone does not say it."""
-
-
-def sent(call: Call, template: str, said: dict[str, str], read: Callable[[], Asked]) -> Response:
+def sent(call: Call, template: str, said: dict[str, str], read: Callable[[Any, dict[str, str]], Asked]) -> Response:
     """Take what a form asks for, and show the request; or show the form again, with what was said and is wrong."""
     service, who, key = call.app.state.service, call.scope["reader"], said.get("key", "").strip() or None
     form: Callable[..., Response] = partial(show_form, call, template, said)
     try:
-        asked = read()
+        asked = read(service, said)
         if service.requests.before(asked, who.name, key) is None:
             check_new(service, asked, who.sees, said)
         return RedirectResponse(f"/requests/{taken(service, asked, who.name, key)[0].id}", 303)
@@ -385,31 +378,6 @@ def sent(call: Call, template: str, said: dict[str, str], read: Callable[[], Ask
         return form(error.code)
 
 
-def check_new(service: Any, asked: Asked, owner: str | None, said: dict[str, str]) -> None:
-    """Refuse what waits for a decision already, and what the model has never had; where all is so, until it is sure."""
-    requests, snapshot = service.requests, service.current.found
-    waiting = requests.listed([WAITING], owner=owner, limit=10 * SHOWN) if asked.kind == ERASE else []
-    bodies = requests.bodies(waiting)
-    for each in waiting:
-        if named(asked.body) <= named(bodies.get(each.serial, {})):
-            said["other"] = each.id
-            raise Wrong("asked-already")
-    if snapshot is None or asked.kind == ADD:
-        return
-    wanted = {*map(str, asked.body.get("subjects") or asked.body.get("ids") or [asked.body["id"]])}
-    whole = "subjects" not in asked.body and not snapshot.model.kind_.text_ids
-    strange = {each for each in wanted if whole and not WHOLE.fullmatch(each)}
-    try:
-        unknown = strange or {*map(str, plan_of(snapshot.model, asked.kind, asked.body, REFUSE).request.unknown)}
-    except UnknownSubject:
-        unknown = wanted
-    said["unknown"] = ", ".join(sorted(unknown)[:SHOWN])
-    if strange or (unknown and (asked.kind == RECTIFY or unknown != wanted)):
-        raise Wrong("no-number" if strange else "unknown-id", "ids" if asked.kind == ERASE else "id")
-    if unknown and "sure" not in said:  # that nothing is here is signed
-        raise Wrong("nothing-here")
-
-
 @router.get("/ask")
 def asking(call: Call, actor: Asker) -> Response:
     """Show the form of a new request."""
@@ -419,19 +387,7 @@ def asking(call: Call, actor: Asker) -> Response:
 @router.post("/ask")
 def ask(call: Call, actor: Asker, said: Form) -> Response:
     """Take a request, and show it."""
-
-    def read() -> Asked:
-        current = call.app.state.service.current.found
-        given = {name: text.strip() for name, text in said.items() if text.strip()}
-        asked: dict[str, Any] = {name: given[name] for name in given.keys() & {*LINES}}
-        apart = "[,\n]" if current is None or current.model.kind_.text_ids else r"[,;\s]"
-        if ids := [each.strip() for each in re.split(apart, given.get("ids", "")) if each.strip()]:
-            asked["ids"] = ids
-        if "identity" in given:
-            asked["identity"] = {"type": given.get("type", ""), "value": given["identity"]}
-        return routes.asked_of(call.app.state.service, routes.Submission(**asked))
-
-    return sent(call, "ask", said, read)
+    return sent(call, "ask", said, erasure_in)
 
 
 @router.get("/add")
@@ -445,38 +401,7 @@ def changing(call: Call, actor: Operator) -> Response:
 @router.post("/correct")
 def change(call: Call, actor: Operator, said: Form) -> Response:
     """Take an addition or a correction of one record, if nothing is wrong with it, and show the request."""
-    service, kind = call.app.state.service, ADD if call.url.path == "/add" else RECTIFY
-    return sent(call, "change", said, partial(change_in, service, service.current.snapshot.model, said, kind))
-
-
-def change_in(service: Any, model: MaxRR, said: dict[str, str], kind: str) -> Asked:
-    """Read the one record that the form of an addition or a correction brings, in the types that the model has."""
-    like, classes = model.kind_, {str(each): each for each in model.classes_.tolist()}
-
-    def read(name: str, how: Callable[[str], Any]) -> Any:
-        try:
-            return how(said.get(name, "").strip())
-        except (ValueError, KeyError):
-            raise Wrong("wrong-value", name) from None
-
-    def values(text: str) -> Any:
-        return np.array(re.findall(r"[^\s,;]+", text), dtype=np.float64).reshape(like.shape).tolist()
-
-    record, id_ = read("values", values), read("id", partial(identifier, is_text=like.text_ids))
-    if kind == RECTIFY:
-        label = read("label", (classes | {"": None}).__getitem__)
-        return routes.change_of(service, kind, routes.Correction(id=id_, record=record, label=label))
-    label, about = read("label", classes.__getitem__), like.text_subjects
-    subjects = None if about is None else [read("subject", partial(identifier, is_text=about))]
-    new = routes.Addition(records=[record], labels=[label], ids=[id_], subjects=subjects)
-    return routes.change_of(service, kind, new)
-
-
-def identifier(text: str, is_text: bool) -> int | str:
-    """Read an id or the name of a person as the model has them: as a text, or as an integer."""
-    if not 0 < len(text) <= 500:
-        raise ValueError("an id has 1 to 500 letters")
-    return text if is_text else int(text)
+    return sent(call, "change", said, partial(change_in, kind=ADD if call.url.path == "/add" else RECTIFY))
 
 
 # The model, and what an auditor checks

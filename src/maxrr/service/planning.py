@@ -1,7 +1,7 @@
 """Look at the model for a request, and take it: what it would come to, and whether somebody has to decide first."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 from unicodedata import category, normalize
 
@@ -98,7 +98,7 @@ def take(
     """Take the request of a protocol for a person, and return it. The same key and body give the same one again."""
     settings = service.settings
     body = {"subjects": [subject_of(settings.resolver, identities)]}
-    due = asked_on + timedelta(days=settings.regulations.get(regulation, settings.days))
+    due = settings.due(regulation, asked_on)
     asked = Asked(body, regulation, due, callbacks=callbacks, reference=reference, beside=beside)
     return taken(service, asked, owner, f"\n{key}")[0]  # no header can have this key: it has a line break
 

@@ -336,13 +336,14 @@ class Requests:
         return request_of(found[0])
 
     def listed(
-        self, states: Sequence[str] = (), *, owner: str | None = None, late: bool = False, due_first: bool = False,
+        self, states: Sequence[str] = (), *, owner: str | None = None, span: str = "", due_first: bool = False,
         delivered: bool | None = None, start: str = "", after: str = "", limit: int = 50,
     ) -> list[Request]:  # fmt: skip
         """Return a page of requests, the newest first, or those that are due next.
 
-        `delivered` chooses answers that were delivered, or those that were not; `start` is how ids begin, `after` the
-        `place` of the last one of the page before.
+        `span` chooses those without an answer that are due in one of the `spans`; `delivered` answers that were
+        delivered, or those that were not; `start` is how ids begin, `after` the `place` of the last one of the page
+        before.
         """
         table, (day, _, serial) = tables.requests, (after or ".0").partition(".")
         query = select(*SHOWN).where(table.c.id.startswith(start)).limit(limit)
@@ -350,8 +351,8 @@ class Requests:
             query = query.where(table.c.state.in_(states))
         if owner is not None:
             query = query.where(table.c.owner == owner)
-        if late:
-            query = query.where(table.c.state.in_(LEFT), table.c.due < today().isoformat())
+        if span:
+            query = query.where(table.c.state.in_(LEFT), table.c.due.between(*spans()[span]))
         if delivered is not None:
             query = query.where(table.c.state == DONE, table.c.delivered.is_not(None) == delivered)
         if due_first:
@@ -379,18 +380,13 @@ class Requests:
         """Return how many requests there are by state, how many without an answer are late, and due within a week, and
         how many answers were not fetched or delivered yet.
         """
-        table, day = tables.requests.c, today()
-        week = (day + timedelta(days=7)).isoformat()
+        table = tables.requests.c
         whose = true() if owner is None else table.owner == owner
-        is_open, is_done = table.state.in_(LEFT), table.state == DONE
-        counted = {
-            "late": (is_open, table.due < day.isoformat()),
-            "due_soon": (is_open, table.due.between(day.isoformat(), week)),
-            "not_fetched": (is_done, table.fetched.is_(None)),
-            "not_delivered": (is_done, table.delivered.is_(None)),
-        }
+        counted = {name: and_(table.state.in_(LEFT), table.due.between(*span)) for name, span in spans().items()}
+        for name in ("fetched", "delivered"):
+            counted[f"not_{name}"] = and_(table.state == DONE, table[name].is_(None))
         by_state = select(table.state, func.count()).where(whose).group_by(table.state)
-        others = select(*(func.count().filter(*those).label(name) for name, those in counted.items())).where(whose)
+        others = select(*(func.count().filter(those).label(name) for name, those in counted.items())).where(whose)
         return dict(map(tuple, self.database.rows(by_state))) | dict(self.database.rows(others)[0]._mapping)
 
     def received_by_day(self, days: int, owner: str | None = None) -> list[tuple[date, int]]:
@@ -580,6 +576,12 @@ def request_of(row: Sequence[Any]) -> Request:
 def now() -> str:
     """Return the time as the database has it: texts in the order of times."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def spans() -> dict[str, tuple[str, str]]:
+    """Return between which days requests are due that are late, and those that are due within a week."""
+    before, week = today() - timedelta(days=1), today() + timedelta(days=7)
+    return {"late": ("", before.isoformat()), "due_soon": (today().isoformat(), week.isoformat())}
 
 
 def today() -> date:

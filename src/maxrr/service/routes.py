@@ -2,15 +2,14 @@
 
 import json
 from dataclasses import dataclass, fields
-from datetime import date, timedelta
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi import Request as Call
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, StringConstraints, field_validator
 from sqlalchemy import select
 
-from maxrr.data.checks import check_identifiers
 from maxrr.errors import DataError, MaxRRError, WrongState
 from maxrr.service import metrics, versions
 from maxrr.service.changes import records_of
@@ -36,6 +35,7 @@ Identifier = StrictInt | Annotated[StrictStr, Field(min_length=1, max_length=500
 Reason = Annotated[str, Field(max_length=400, description="Why, in words; it stays in the events: name nobody.")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
 VERSION = "Maxrr-Model"
+DAYS = {"due": range(3_000_000), "arrived": range(-731, 1)}  # from today: not over; or come, and not two years ago
 PLACE = r"^(\d{4}-\d\d-\d\d\.\d{1,18})?$"
 
 
@@ -61,6 +61,14 @@ class Submission(Strict):
     regulation: str = Field("gdpr", pattern="^[a-z0-9-]{1,32}$")
     due: date | None = Field(None, description="By when it is to be answered, if not as the regulation says.")
     arrived: date | None = Field(None, description="When it came, as by post, if before today: days count from then.")
+
+    @field_validator(*DAYS)
+    @classmethod
+    def check_day(cls, day: date | None, about: Any) -> date | None:
+        """Refuse a day that cannot be meant, as one whose year has two digits."""
+        if day is not None and (day - today()).days not in DAYS[about.field_name]:
+            raise ValueError("this day is over, has not come, or is more than two years ago: write the year as in 2027")
+        return day
 
 
 class Addition(Strict):
@@ -186,26 +194,14 @@ def asked_of(service: Any, said: Submission) -> Asked:
         subject = subject_of(service.settings.resolver, [(said.identity.type, said.identity.value)])
     name = "subjects" if said.ids is None else "ids"
     named: list[Any] = [subject] if said.ids is None else said.ids
-    check_identifiers(named, "what is asked for")
-    days = service.settings.regulations.get(said.regulation, service.settings.days)
-    if (said.due or today()) < today() or (said.arrived or today()) > today():
-        raise DataError("due is a day that is over, or arrived one that has not come")
-    due, beside = (
-        said.due or (said.arrived or today()) + timedelta(days=days),
-        [said.due, said.arrived and f"arrived {said.arrived}"],
-    )
-    return Asked(
-        {name: named}, said.regulation, due, arrived=said.arrived, beside=[str(each) for each in beside if each]
-    )
+    due = said.due or service.settings.due(said.regulation, said.arrived or today())
+    beside = [str(each) for each in (said.due, said.arrived and f"arrived {said.arrived}") if each]
+    return Asked({name: named}, said.regulation, due, arrived=said.arrived, beside=beside)
 
 
 def change_of(service: Any, kind: str, said: Addition | Correction) -> Asked:
     """Return what an addition or a correction asks for."""
-    body = said.model_dump()
-    for name in ("ids", "subjects"):
-        if body.get(name) is not None:
-            check_identifiers(body[name], name)
-    return Asked(body, "none", today() + timedelta(days=service.settings.days), kind)
+    return Asked(said.model_dump(), "none", service.settings.due("none", today()), kind)
 
 
 @router.get("/v1/requests")
@@ -219,7 +215,7 @@ def listed(
     if wrong := set(state or ()) - set(STATES):
         raise DataError(f"there is no state {min(wrong)!r:.40}: {', '.join(STATES)}")
     some = call.app.state.service.requests.listed(
-        state or (), owner=actor.sees, late=late, due_first=order == "due",
+        state or (), owner=actor.sees, span="late" if late else "", due_first=order == "due",
         delivered=delivered, after=after, limit=limit,
     )  # fmt: skip
     return Page(requests=[shown(each) for each in some], next=some[-1].place if len(some) == limit else None)

@@ -1,7 +1,9 @@
 """What a service is told when it starts: where its workspace and its database are, and what its limits are."""
 
+from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 
 from maxrr.data import Dataset
@@ -69,6 +71,17 @@ class Settings:
         folder = self.workspace.with_name(f"{self.workspace.name}.service")
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder
+
+    def due(self, regulation: str, since: date) -> date:
+        """Return by when what came on a day is to be answered: by the GDPR within a month of the calendar.
+
+        >>> Settings(Path("ws"), Workspace.open).due("gdpr", date(2027, 1, 31))
+        datetime.date(2027, 2, 28)
+        """
+        due = since + timedelta(days=self.regulations.get(regulation, self.days))
+        then = (since.replace(day=1) + timedelta(days=31)).replace(day=1)  # the next month
+        month = then.replace(day=min(since.day, monthrange(then.year, then.month)[1]))
+        return min(due, month) if regulation == "gdpr" else due
 
     @property
     def url(self) -> str:

@@ -97,12 +97,7 @@ steps_done = sa.Table("steps", metadata, sa.Column("number", sa.Integer, primary
 Step = Callable[[sa.Connection], None]
 
 
-def count_tries(connection: sa.Connection) -> None:
-    """Add how many workers ended over a request."""
-    connection.execute(sa.text("ALTER TABLE requests ADD COLUMN tries INTEGER NOT NULL DEFAULT 0"))
-
-
-STEPS: tuple[Step, ...] = (lambda connection: None, count_tries)
+STEPS: tuple[Step, ...] = (lambda connection: None,)
 """What leads from each version of the tables to the next, the first being that of the first release."""
 
 TELL = (
