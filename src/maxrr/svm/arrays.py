@@ -36,6 +36,7 @@ AnyArray = Any
 LONGEST = 1e100  # of samples
 SMALLEST = 1e-100  # features below this in size count as zero
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-50, 1e50  # for Cᵢ
+GOLDEN = 0.6180339887498949  # its multiples are all over the numbers between two integers
 NO_EXPONENT = -10_000  # the exponent of a row of zeros, or of no numbers
 BLOCK_BYTES = 1 << 22  # of float64 that narrower numbers become at a time: as much as fits into a processor's cache,
 DEVICE_BLOCK_BYTES = 1 << 30  # and on a device of its own, where small operations cost as much as large ones

@@ -348,9 +348,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """
         features, fitted = self._checked(X), self._fitted
         step = max(1, SCORED_BYTES // (8 * len(fitted.solution.heads)))
-        codes = [
-            best_classes(scores_by(fitted, features[first : first + step])) for first in range(0, len(features), step)
-        ]
+        parts = (features[first : first + step] for first in range(0, len(features), step))
+        codes = [best_classes(scores_by(fitted, part)) for part in parts]
         return np.asarray(fitted.present[np.concatenate(codes)])
 
     # What a fitted model shows

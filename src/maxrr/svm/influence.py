@@ -231,9 +231,5 @@ def solve_run(job: Job, codes: Ints, C: float) -> Influence:
         raise RuntimeError(f"run {number}: {type(error).__name__}: {error}") from error
     mask, influential = np.zeros(len(codes), dtype=bool), np.concatenate([head.influential for head in heads])
     mask[influential if chosen is None else chosen[influential]] = True
-    return Influence(
-        mask,
-        tuple(head.certificate for head in heads),
-        np.stack([head.w for head in heads]),
-        np.array([head.b for head in heads]),
-    )
+    weights, biases = np.stack([head.w for head in heads]), np.array([head.b for head in heads])
+    return Influence(mask, tuple(head.certificate for head in heads), weights, biases)

@@ -127,7 +127,7 @@ def changed(one: T, **changes: Any) -> T:
 # numbers that are carried along are rounded to a few bits.
 
 
-UP, DOWN = 1.0 + 2.0**-30, 1.0 - 2.0**-30  # cover the rounding of a bound itself
+UP, DOWN = 1.0 + 2.0**-30, 1.0 - 2.0**-30  # cover the rounding of a bound itself, a sum of at most millions of terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +146,8 @@ class Screen:
     def of(cls, distance: Floats, lengths: Floats, kept: int) -> "Screen":
         """Build a screen from distances of samples, infinite for those that take no part; it knows `kept` of them."""
         everyone = np.flatnonzero(distance < np.inf)
-        return cls(everyone, distance[everyone], np.inf, power_of_two(float(np.mean(lengths)))).of_nearest(
-            kept, lengths
-        )
+        whole = cls(everyone, distance[everyone], np.inf, power_of_two(float(np.mean(lengths))))
+        return whole.of_nearest(kept, lengths)
 
     def of_nearest(self, kept: int, lengths: Floats) -> "Screen":
         """Return a screen that knows only the `kept` nearest samples one by one; `lengths` are those of all samples."""

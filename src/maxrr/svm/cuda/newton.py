@@ -19,10 +19,11 @@ from functools import cache, cached_property
 import torch
 from torch import Tensor
 
+from maxrr.svm.arrays import GOLDEN
+
 BLOCK = 1024  # rows
 LARGEST_PRODUCT = 2**26  # numbers held at once for the curvature
 MOST_BAND_ROWS = 16_384  # that curvature is computed from
-GOLDEN = 0.6180339887498949
 RIDGE = 1e-13  # of the trace: keeps Cholesky going where rounding would stop it
 NARROWING = 5.0
 ACCURACY = 0.3  # of the multipliers and the width. A step follows that squares the error

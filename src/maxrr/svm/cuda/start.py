@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 from maxrr.svm.arrays import Floats, Ints, blocks, times, to_numpy
 from maxrr.svm.cuda.newton import BLOCK, Heads, Rows, minimise
 from maxrr.svm.problem import Head, Samples
-from maxrr.svm.search.start import WIDEST, Guess, spaced
+from maxrr.svm.search.start import WIDEST, Guess, thin
 
 ENOUGH = 8192  # samples for a rough direction
 ROUGH = 1.0  # and how narrow a smoothing is worth solving for it
@@ -87,7 +87,7 @@ def guess_runs(samples: Samples, features: list[Tensor], classes: Sequence[tuple
     """
     run = prepare(samples, features, classes)
     known = sorted({one for pair in classes for one in pair if one is not None})
-    v, width = find_direction(run, *thin(samples, known)), 2.0 * ROUGH
+    v, width = find_direction(run, *thin(by_class(samples, known), ENOUGH)), 2.0 * ROUGH
     shortfall = run.shortfall(v)
     return approach(run, v, centres(shortfall, run.caps, v.new_full((), width)), shortfall, width, STAGES)
 
@@ -180,19 +180,11 @@ def find_direction(run: RunSamples, chosen: Ints, weight: Floats) -> Tensor:
     return minimise(rows, Heads(v, alpha, width), ROUGH).v.view(runs, heads, -1)
 
 
-def thin(samples: Samples, classes: list[int]) -> tuple[Ints, Floats]:
-    """About `ENOUGH` samples, or fewer, and how many each stands for. Classes with a head keep more members."""
+def by_class(samples: Samples, classes: list[int]) -> list[Ints]:
+    """The samples of each class that has a head, and then all others."""
     alive = np.flatnonzero(samples.alive)
     codes = samples.codes[alive]
-    others = ~np.isin(codes, classes)
-    chosen, weight = [], []
-    for members in (*(alive[codes == code] for code in classes), alive[others]):
-        if len(members):
-            stride = max(1, len(members) // max(ENOUGH * len(members) // len(alive), ENOUGH // 20))
-            kept = members[spaced(len(members), stride)]
-            chosen.append(kept)
-            weight.append(np.full(len(kept), len(members) / len(kept)))
-    return np.concatenate(chosen), np.concatenate(weight)
+    return [*(alive[codes == code] for code in classes), alive[~np.isin(codes, classes)]]
 
 
 def centres(shortfall: Tensor, cap: Tensor, width: Tensor) -> Tensor:

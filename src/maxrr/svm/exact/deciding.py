@@ -13,10 +13,10 @@ import numpy as np
 from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked, on_accelerator
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.exact.basis import Near
-from maxrr.svm.exact.enclosure import UP, Enclosure, Published, enclose, publish
-from maxrr.svm.exact.fixed_point import Fixed, combination, integers, signed_sum, signed_sums_on_device
+from maxrr.svm.exact.enclosure import Enclosure, Published, enclose, publish
+from maxrr.svm.exact.fixed_point import Fixed, Integers, combination, integers, signed_sum, signed_sums_on_device
 from maxrr.svm.exact.multipliers import Polished, Search, UnpolishedError, ends
-from maxrr.svm.problem import Head, InsideSum, Samples, Screen, Trial
+from maxrr.svm.problem import UP, Head, InsideSum, Samples, Screen, Trial
 
 UNIT = 2.0**-53
 TOUCHING = 2.0**-60  # margins within this of 1 are on it
@@ -212,10 +212,8 @@ def sum_of_head(samples: Samples, places: Ints, signs: Floats) -> InsideSum:
             total = total.plus(signed_sum(X, signs[part]))
         else:
             total = total.plus(combination(X, Fixed(factors.values[part], factors.bits)))
-    tilt, weight = (
-        Fixed(integers([int(np.sum(part))]), factors.bits) for part in (factors.values, abs(factors.values))
-    )
-    return InsideSum(places, total, tilt, weight, filled)
+    tilt, weight = (integers([int(np.sum(part))]) for part in (factors.values, abs(factors.values)))
+    return InsideSum(places, total, Fixed(tilt, factors.bits), Fixed(weight, factors.bits), filled)
 
 
 def bias(samples: Samples, y: Floats, margins: Floats, b: float) -> float:
@@ -223,11 +221,16 @@ def bias(samples: Samples, y: Floats, margins: Floats, b: float) -> float:
 
     `multipliers.ends` says how it is found.
     """
-    turning, rises = (b + y * (1.0 - margins))[samples.alive], samples.bounds[samples.alive]
-    order = np.argsort(turning)
-    first, last = ends(order, rises, float(np.sum(rises[y[samples.alive] > 0.0])) + tilt_beyond(samples, y))
+    points, rises = (b + y * (1.0 - margins))[samples.alive], samples.bounds[samples.alive]
+    return middle_bias(points, rises, y[samples.alive], tilt_beyond(samples, y))
+
+
+def middle_bias(points: Floats, rises: Floats | Integers, y: Floats, tilt: float = 0) -> float:
+    """The optimal b nearest to zero, for samples that turn at these points; `tilt` is what others add to the slope."""
+    order = np.argsort(points)
+    first, last = ends(order, rises, np.sum(rises[y > 0.0]) + tilt)
     most = len(order) - 1  # where rounding says that the slope is never positive
-    return float(np.median([turning[order[min(first, most)]], 0.0, turning[order[min(last, most)]]]))
+    return float(np.median([points[order[min(first, most)]], 0.0, points[order[min(last, most)]]]))
 
 
 def tilt_beyond(samples: Samples, y: Floats) -> float:

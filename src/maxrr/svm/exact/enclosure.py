@@ -25,9 +25,9 @@ from maxrr.svm.exact import rounding
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.fixed_point import Fixed, integers, scaled
 from maxrr.svm.exact.multipliers import Polished, ends
+from maxrr.svm.problem import UP, size
 
-UP = 1.0 + 2.0**-30  # covers the rounding of a bound itself, a sum of at most millions of terms that are not negative
-TINY = 2.0**-1000  # and its underflow
+TINY = 2.0**-1000  # covers the underflow of a bound itself, as `UP` does its rounding
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,4 @@ def publish(polished: Polished, enclosure: Enclosure, largest: int | None, dead:
 
 def length(vector: Fixed) -> float:
     """|vector|, rounded up."""
-    found = vector.rounded()
-    largest = float(np.max(np.abs(found), initial=0.0))
-    return largest * float(np.linalg.norm(found / largest)) * UP + TINY if largest > 0.0 else TINY * any(vector.values)
+    return size(vector.rounded()) + TINY * any(vector.values)

@@ -7,11 +7,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxrr.svm.arrays import Floats
-from maxrr.svm.exact.deciding import all_margins, bias, certify, finish, margin_error
-from maxrr.svm.exact.enclosure import TINY, UP
-from maxrr.svm.exact.fixed_point import Fixed, Integers, combination, integers
-from maxrr.svm.exact.multipliers import ends
-from maxrr.svm.problem import Head, Samples, Trial
+from maxrr.svm.exact.deciding import all_margins, bias, certify, finish, margin_error, middle_bias
+from maxrr.svm.exact.enclosure import TINY
+from maxrr.svm.exact.fixed_point import Fixed, combination, integers
+from maxrr.svm.problem import UP, Head, Samples, Trial
 
 # The slow and sure way to a head: an interior point method, for what Newton on smoothed problems does not settle.
 #
@@ -180,9 +179,8 @@ def head_with_bounds(samples: Samples, trial: Trial, a: Floats) -> Head:
     rounding = 2.0 * 2.0**-53 * float(np.linalg.norm(w)) + TINY
     error = margin_error(samples.lengths, w, b, rounding, 0.0)[rows]
     short = 1.0 - margins[rows]
-    gap = samples.penalties.C * UP * float(
-        np.sum(rest * np.maximum(0.0, short + error) + a[rows] * np.maximum(0.0, error - short))
-    )  # fmt: skip
+    most = rest * np.maximum(0.0, short + error) + a[rows] * np.maximum(0.0, error - short)
+    gap = samples.penalties.C * UP * float(np.sum(most))
     radius = math.sqrt(2.0 * gap) * UP
     # b*: every turning point is known up to an error.
     turning, errors = b + y[rows] * short, error + radius * samples.lengths[rows] * UP
@@ -198,13 +196,6 @@ def head_with_bounds(samples: Samples, trial: Trial, a: Floats) -> Head:
     )  # fmt: skip
     places = np.flatnonzero(on_margin)
     return Head(trial.positive, w, b, places, np.flatnonzero(inside), samples.penalties.C * a[places], certificate)
-
-
-def middle_bias(points: Floats, rises: Integers, y: Floats) -> float:
-    """The optimal b nearest to zero, for samples that turn at these points."""
-    order = np.argsort(points)
-    first, last = ends(order, rises, int(np.sum(rises[y > 0.0])))
-    return float(np.median([points[order[first]], 0.0, points[order[last]]]))
 
 
 def balance(a: Floats, y: Floats, bounds: Floats) -> Fixed:

@@ -32,9 +32,7 @@ from maxrr.svm.exact.fixed_point import MANTISSA, Fixed, Integers, Slices, integ
 
 ONE = Fixed(integers([1]), 0)
 COARSE = 44  # bits of multipliers that are fixed without being determined
-INTERIOR = (
-    1e-9  # multipliers this far from their bounds, as a part of Cᵢ and relative to the furthest, are between them
-)
+INTERIOR = 1e-9  # multipliers this far from their bounds, of Cᵢ and relative to the furthest, are between them
 MOST_ROUNDS = 60  # of refinement
 STALLED = 0.25  # a round that leaves more than this of the error leads nowhere,
 MOST_PATIENCE = 3  # and this many in a row are enough

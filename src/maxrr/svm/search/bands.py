@@ -183,9 +183,8 @@ def looked_at(samples: Samples, band: Band, head: Head, scores: Floats) -> Lifte
     crossed = on_another_side(samples.lengths, margins, distance, inside, slack) & samples.alive
     crossed[band.places] = False  # these were looked at more closely
     screen = screen_of(samples, head.w, head.b, margins)
-    return Lifted(
-        replace(head, certificate=with_longest(head.certificate, samples), screen=screen), np.flatnonzero(crossed)
-    )
+    whole = replace(head, certificate=with_longest(head.certificate, samples), screen=screen)
+    return Lifted(whole, np.flatnonzero(crossed))
 
 
 def on_another_side(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dtrtrs
 
-from maxrr.svm.arrays import Bools, Floats, Ints
+from maxrr.svm.arrays import GOLDEN, Bools, Floats, Ints
 
 # The samples on the margin and the linear system that they make, up to date while samples come and go.
 #
@@ -172,7 +172,6 @@ PAUSE = 1e-12  # a line shorter than this leads nowhere,
 MOST_PAUSES = 20  # and so many in a row mean that samples are tied
 ROUNDING = 1e-13  # of a margin near 1
 CLEAR = 0.1  # of how far a sample is out of place, at most: so much clear of the margin it is
-GOLDEN = 0.6180339887498949
 WATCHED = 96  # samples at least, or (d + 1)/2, are watched for meeting the margin,
 NEARER = 1e-3  # times as near as they are samples out of place count,
 LOOK = 32  # and after so many events it is looked which ones these should be

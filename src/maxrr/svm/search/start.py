@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maxrr.parallel.engine import Engine
-from maxrr.svm.arrays import NO_EXPONENT, Floats, Ints
+from maxrr.svm.arrays import GOLDEN, NO_EXPONENT, Floats, Ints
 from maxrr.svm.exact.deciding import sums_of_heads
 from maxrr.svm.problem import InsideSum, Samples, Trial
 from maxrr.svm.search import newton
@@ -26,7 +26,6 @@ MANY_FEATURES = ENOUGH // 16  # more than this, and not enough samples for a lar
 NARROWING = 5.0
 ACCURACY = 0.02
 LARGEST_BAND = 200  # times d + 1: with more samples than this near the margin there is no band
-GOLDEN = 0.6180339887498949  # its multiples are all over the numbers between two integers
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,9 @@ def guess_head(samples: Samples, positive: int, order: Ints) -> tuple[Floats, fl
         return w, 0.0, width
     y = samples.signs(positive)
     size = part_size(len(order), len(w))
-    chosen, weight = thin(order, y, size or ENOUGH)
-    cap, length = (
-        samples.penalties.C * (samples.bounds[chosen] * weight),
-        float(np.mean(samples.lengths[chosen])) or 1.0,
-    )
+    chosen, weight = thin([order[y[order] == sign] for sign in (1.0, -1.0)], size or ENOUGH)
+    cap = samples.penalties.C * (samples.bounds[chosen] * weight)
+    length = float(np.mean(samples.lengths[chosen])) or 1.0
     many = size is None and len(w) > MANY_FEATURES
     return solve_roughly(samples.rows(chosen), y[chosen], cap, samples.penalties.even, width, length, many)
 
@@ -177,15 +174,15 @@ def solve_roughly(
         width = max(width / NARROWING, narrowest)
 
 
-def thin(order: Ints, y: Floats, size: int) -> tuple[Ints, Floats]:
-    """About so many samples, one of each stretch of them, and how many each stands for.
+def thin(groups: list[Ints], size: int) -> tuple[Ints, Floats]:
+    """About so many samples of some groups, one of each stretch of them, and how many each stands for.
 
-    A small class keeps more of its members than its share.
+    A small group keeps more of its members than its share.
     """
     chosen, weight = [], []
-    for sign in (1.0, -1.0):
-        members = order[y[order] == sign]
-        stride = max(1, len(members) // max(size * len(members) // len(order), size // 20))
+    total = sum(map(len, groups))
+    for members in filter(len, groups):
+        stride = max(1, len(members) // max(size * len(members) // total, size // 20))
         kept = members[spaced(len(members), stride)]
         chosen.append(kept)
         weight.append(np.full(len(kept), len(members) / len(kept)))
