@@ -1,50 +1,33 @@
 """A fitted model as plain arrays, and back. What can be computed again from the samples is left out."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxrr.svm import validation
-from maxrr.svm.arrays import Bools, Floats, Ints
-from maxrr.svm.certificate import Certificate
+from maxrr.svm.arrays import Bools, Floats
 from maxrr.svm.estimator import FittedState, LinearSVM
 from maxrr.svm.heads import Solution, Work, heads_needed
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
 
 
-@dataclass(frozen=True)
-class HeadState:
-    """One head as plain values: class, weights, the rows that shape it with their multipliers, and certificate."""
-
-    label: Any
-    w: Floats
-    b: float
-    on_margin: Ints
-    inside: Ints
-    multipliers: Floats
-    certificate: Certificate
-
-
-def taken(model: LinearSVM) -> list[HeadState]:
-    """Return the heads of a fitted model as plain values."""
+def taken(model: LinearSVM) -> list[tuple[Any, Head]]:
+    """Return the heads of a fitted model, each with its class, and without what can be computed again."""
     fitted = model._fitted
     return [
-        HeadState(
-            validation.plain(fitted.classes[head.positive]), head.w, head.b, head.on_margin, head.inside,
-            head.multipliers, head.certificate,
-        )
+        (validation.plain(fitted.classes[head.positive]), replace(head, known=None, screen=None))
         for head in fitted.solution.heads
-    ]  # fmt: skip
+    ]
 
 
 def restored(
-    C: float, features: NDArray[Any], labels: NDArray[Any], held: Bools, heads: list[HeadState],
+    C: float, features: NDArray[Any], labels: NDArray[Any], held: Bools, heads: list[tuple[Any, Head]],
     *, sample_weight: Floats | None = None, class_weight: ClassWeight | None = None,
     copy_X: bool = True,
 ) -> LinearSVM:  # fmt: skip
-    """The model that these heads were taken from. Rows that are not held may hold anything.
+    """The model that these heads were taken from, each with its class. Rows that are not held may hold anything.
 
     `sample_weight` has one number for each row, and is None for a model without weights. Without a copy
     the model works on the array of features itself, where it can.
@@ -58,13 +41,7 @@ def restored(
     penalties = weigh(C, by_class, labels.tolist(), validation.sample_weights(weights, len(held)))
     penalties.erase(np.flatnonzero(~held))
     samples = Samples(X, *validation.sizes(X), codes, held.copy(), penalties)
-    solved = [
-        Head(
-            int(np.searchsorted(classes, state.label)), state.w, state.b, state.on_margin, state.inside,
-            state.multipliers, state.certificate,
-        )
-        for state in heads
-    ]  # fmt: skip
+    solved = [replace(head, positive=int(np.searchsorted(classes, label))) for label, head in heads]
     if [head.positive for head in solved] != heads_needed(samples):
         raise ValueError("the heads are not those of the samples' classes")
     model = LinearSVM(C=C, class_weight=class_weight)

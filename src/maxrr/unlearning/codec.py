@@ -21,7 +21,8 @@ from maxrr.nets.public_weights import GivenStart, GivenWeights
 from maxrr.nets.recipe import Environment
 from maxrr.nets.seeding import Network
 from maxrr.nets.training_function import TrainingFunction, training_of
-from maxrr.svm.snapshot import HeadState, restored, taken
+from maxrr.svm.problem import Head
+from maxrr.svm.snapshot import restored, taken
 from maxrr.svm.validation import penalty
 from maxrr.unlearning.blueprint import Blueprint
 from maxrr.unlearning.commitment import Commitment
@@ -49,7 +50,7 @@ def facts_of(fitted: ModelState, network: NetworkFacts | None) -> Facts:
         environment=asdict(made.environment), given=dict(made.given), drafted=made.drafted,
         unconditional=choice.unconditional, depended_on=choice.depended_on, details=dict(choice.details),
         dtype=as_facts(records.dtype), shape=records.shape, layers=fitted.fingerprint.layers,
-        heads=tuple(HeadFacts(head.label, head.certificate) for head in taken(fitted.heads)),
+        heads=tuple(HeadFacts(label, head.certificate) for label, head in taken(fitted.heads)),
         durations=fitted.durations, layouts=fitted.layouts, in_extractor=fitted.in_extractor,
         stale=fitted.stale if made.sharding.count > 1 else frozenset(), untrained=fitted.untrained,
         technique=fitted.technique, adopted=fitted.adopted, set_aside=fitted.set_aside, losses=fitted.losses,
@@ -73,7 +74,7 @@ def secrets_of(fitted: ModelState) -> Secrets:
 def arrays_of_heads(fitted: ModelState) -> dict[str, NDArray[Any]]:
     """Return for each head its weights, its bias, the rows that shape it, and their multipliers."""
     arrays: dict[str, NDArray[Any]] = {}
-    for number, head in enumerate(taken(fitted.heads)):
+    for number, (_, head) in enumerate(taken(fitted.heads)):
         arrays |= {
             f"{number}.w": head.w, f"{number}.b": np.array([head.b]), f"{number}.on_margin": head.on_margin,
             f"{number}.inside": head.inside, f"{number}.multipliers": head.multipliers,
@@ -181,15 +182,15 @@ def fitted_of(
 ) -> ModelState:  # fmt: skip
     """Make the state of a model from what was stored, and its extractor."""
     records = held.records
-    states = [
-        HeadState(
+    solved = [
+        (head.label, Head(
             head.label, arrays[f"{number}.w"], float(arrays[f"{number}.b"][0]), arrays[f"{number}.on_margin"],
             arrays[f"{number}.inside"], arrays[f"{number}.multipliers"], head.certificate,
-        )
+        ))
         for number, head in enumerate(facts.heads)
     ]  # fmt: skip
     heads = restored(
-        blueprint.C, held.features, records.labels, records.alive, states,
+        blueprint.C, held.features, records.labels, records.alive, solved,
         sample_weight=blueprint.sample_weights(records), copy_X=False,
     )  # fmt: skip
     if not np.isin(heads.classes_, range(len(words.class_names))).all():
