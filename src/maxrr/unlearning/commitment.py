@@ -93,8 +93,8 @@ class Departure:
         The record's id.
     subject : int, str or None
         Whom it is about; None where records say nothing of that.
-    salt, value : bytes
-        The salt of the id, and what the commitment before the request said of the record.
+    value : bytes
+        What the commitment before the request said of the record.
     before : Presence
         That the record is in the commitment before the request.
     after : Absence or Presence
@@ -105,7 +105,6 @@ class Departure:
 
     id: int | str
     subject: int | str | None
-    salt: bytes
     value: bytes
     before: Presence
     after: Absence | Presence
@@ -113,11 +112,10 @@ class Departure:
 
 
 class TreeRecord(NamedTuple):
-    """A record that leaves or arrives: its id, whom it is about, its salt, and its key and value in the tree."""
+    """A record that leaves or arrives: its id, whom it is about, and its key and value in the tree."""
 
     id: int | str
     subject: int | str | None
-    salt: bytes
     key: bytes
     value: bytes
 
@@ -126,7 +124,7 @@ class TreeRecord(NamedTuple):
         """Find where a record stands in the tree."""
         name = identifier_bytes(id_)
         salt = salt_of(secret, name)
-        return cls(id_, subject, salt, key_of(salt, name), value_of(salt, record_hash))
+        return cls(id_, subject, key_of(salt, name), value_of(salt, record_hash))
 
 
 class Commitment:
@@ -187,7 +185,7 @@ def departure(tree: Tree, change: Change, one: TreeRecord) -> Departure:
     """Prove that a record was in the tree before the change, and is gone or replaced after it."""
     then = change.get(one.key)
     after = change.absence(one.key) if then is None else change.presence(one.key)
-    return Departure(one.id, one.subject, one.salt, one.value, tree.presence(one.key), after, then)
+    return Departure(one.id, one.subject, one.value, tree.presence(one.key), after, then)
 
 
 def salts_of(secret: bytes, ids: NDArray[Any]) -> Digests:
