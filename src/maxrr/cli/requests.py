@@ -67,12 +67,8 @@ def check_can_ask(*, yes: bool, json: bool) -> None:
 def confirm(plan: Plan, question: str, *, yes: bool) -> None:
     """Refuse what the plan refuses; otherwise show the plan, and go on if --yes or somebody at the terminal says so."""
     if plan.refusal:
-        words = f"refused: {refusal(plan)}"
-        if plan.unknown:
-            raise Stop(REFUSED, words, "unknown-id")
-        if plan.alternatives:
-            raise Stop(REFUSED, words, "core-refused")
-        raise Stop(REFUSED, words)
+        code = "unknown-id" if plan.unknown else "core-refused" if plan.alternatives else ""
+        raise Stop(REFUSED, f"refused: {refusal(plan)}", code)
     if yes:
         return
     tell(plan)

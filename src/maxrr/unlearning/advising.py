@@ -26,7 +26,7 @@ from maxrr.nets.seeding import network_from
 from maxrr.progress import Progress
 from maxrr.unlearning.given_records import classified_rightly
 from maxrr.unlearning.model import MaxRR
-from maxrr.unlearning.state import people_by_kind
+from maxrr.unlearning.state import KINDS, people_by_kind
 
 SHARES = (0.0, 0.05, 0.1, 0.2)
 MOST = 5_000  # records of the sample, if nothing else is asked for
@@ -157,9 +157,7 @@ def try_core(
     growth = records / len(training)
     anew = pace.expected(1, heads, share * records, records, anew=True) + (growth - 1.0) * heads * pace.head
     moved = growth * pace.expected(1, heads, 0, 0, False, found.heads_.n_features_in_ / records)
-    people = people_by_kind(found._fitted) or {
-        kind: len(found.ids_of(kind)) for kind in ("core", "influential", "free")
-    }
+    people = people_by_kind(found._fitted) or {kind: len(found.ids_of(kind)) for kind in KINDS}
     shares = {kind: number / sum(people.values()) for kind, number in people.items()}
     right = classified_rightly(found._fitted, test, None)[1]
     return Trial(

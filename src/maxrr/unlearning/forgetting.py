@@ -301,10 +301,8 @@ def state_without(now: ModelState, member: Member, number: int) -> ModelState:
 
 def united(requests: Sequence[Request]) -> Request:
     """Return one request that asks for everything that these requests ask for."""
-    rows, core_rows = (
-        np.sort(np.concatenate(parts))
-        for parts in ([each.rows for each in requests], [each.core_rows for each in requests])
-    )
+    rows = np.sort(np.concatenate([each.rows for each in requests]))
+    core_rows = np.sort(np.concatenate([each.core_rows for each in requests]))
     before = tuple(dict.fromkeys(hmac for each in requests for hmac in each.forgotten_before))
     left = sum(each.left_in_extractor for each in requests)
     return Request(rows, core_rows, [], before, left, requests[0].core_policy)

@@ -401,12 +401,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         _, right = classified_rightly(self._fitted, X, y)
         weights = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight)
-        if (
-            weights.shape != right.shape
-            or weights.dtype.kind not in "iuf"
-            or not (weights >= 0).all()
-            or not 0 < weights.sum() < np.inf
-        ):
+        are_numbers = weights.shape == right.shape and weights.dtype.kind in "iuf"
+        if not (are_numbers and (weights >= 0).all() and 0 < weights.sum() < np.inf):
             raise DataError("sample_weight is one number for each record: 0 or more, finite, and not all of them 0")
         return float(np.average(right, weights=weights))
 
@@ -424,9 +420,8 @@ class MaxRR(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             From 0 to 1, by each class that has records here, as `predict` returns it.
         """
         truth, right = classified_rightly(self._fitted, X, y)
-        others = (
-            X.class_names if isinstance(X, Dataset) else as_classes(cast(Labels, y)).tolist()
-        )  # which vanished, or are not known
+        # Others have vanished, or are not known.
+        others = X.class_names if isinstance(X, Dataset) else as_classes(cast(Labels, y)).tolist()
         known = dict(zip(self._fitted.head_classes, self._fitted.classes.tolist(), strict=True))
         known = known | {str(label): label for label in others if str(label) not in known}
         return {label: float(right[truth == name].mean()) for name, label in known.items() if name in truth}

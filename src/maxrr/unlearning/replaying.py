@@ -260,11 +260,8 @@ def false_from_the_start(receipt: Receipt, bundle: Bundle, dataset: Dataset) -> 
         yield "the classes of the heads are not those of the records, or in another order"
     waiting = np.sort(ids_of(bundle.waiting))
     chosen = bundle.blueprint.core_ids(dataset.ids, dataset.subjects, bundle.choice.ids, waiting)
-    if (
-        not bundle.facts.in_extractor
-        and not bundle.facts.technique
-        and not np.array_equal(chosen, np.sort(bundle.choice.ids))
-    ):
+    by_rule = not bundle.facts.in_extractor and not bundle.facts.technique
+    if by_rule and not np.array_equal(chosen, np.sort(bundle.choice.ids)):
         yield "the core is not the one that its rule gives"
     if not np.isin(waiting, bundle.blueprint.core_by_rule(dataset.ids, dataset.subjects)).all():
         yield "records wait for the core that its rule does not make core"

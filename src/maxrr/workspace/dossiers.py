@@ -85,11 +85,8 @@ def earlier_receipts(workspace: "Workspace", receipt: Receipt) -> list[Receipt]:
         for number in range(min(receipt.number - 1, store.requests), 0, -1):
             if not gone:
                 break
-            if (
-                back
-                or number in last
-                or not stones.isdisjoint(each[0] for each in store.answers[number - 1].tombstones)
-            ):
+            left = (each[0] for each in store.answers[number - 1].tombstones)
+            if back or number in last or not stones.isdisjoint(left):
                 before = HandedReceipt.from_bytes(store.receipt(number)).receipt
                 if named := gone & {*before.tombstones, *(before.subject_tombstones or ())}:
                     found, gone = [*found, before], gone - named

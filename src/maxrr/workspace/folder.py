@@ -273,11 +273,8 @@ class Folder:
             warnings.warn(said, OlderCopyWarning, stacklevel=3)
         if self.backup:
             return
-        with (
-            suppress(WorkspaceError),
-            older_copies.only_copy_at_work(self.token, wait=0.0) as then,
-        ):  # or somebody knows more
-            self.keep_position(then)
+        with suppress(WorkspaceError), older_copies.only_copy_at_work(self.token, wait=0.0) as then:
+            self.keep_position(then)  # or somebody knows more
 
     def check_newest(self) -> None:
         """Refuse an older copy."""

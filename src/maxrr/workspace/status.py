@@ -155,9 +155,8 @@ def exports_of(files: Folder) -> list[Export]:
     """Describe the exports that the history notes."""
     key, stored = files.stored.rows.key, files.stored
     now = state_under(key, files.facts.model_hash, stored.last.commitment)
-    return describe_exports(
-        unseal_notes(key, stored.exports), now, [each.receipt for each in handed_in(files)] if stored.exports else ()
-    )
+    receipts = [each.receipt for each in handed_in(files)] if stored.exports else ()
+    return describe_exports(unseal_notes(key, stored.exports), now, receipts)
 
 
 def people_in(files: Folder) -> dict[str, int] | None:
