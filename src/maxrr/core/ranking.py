@@ -240,8 +240,7 @@ class Ranking:
         away = np.abs(self.frequency() - share * len(self.seeds)).tolist()
         hashes = keyed_hashes(self.ids, as_bytes(tie_breaker, "tie breaker"))
         order = sorted(range(len(away)), key=lambda record: (away[record], hashes[record]))
-        first: NDArray[Any] = self.ids[order[:k]]
-        return first
+        return self.ids[order[:k]]
 
     @property
     def ever(self) -> int:

@@ -105,9 +105,8 @@ def would_lose_weights(network: Network) -> bool:
                 if not is_frozen(drawn, name):
                     reset(name, layer)
         draws.append({name: value.detach() for name, value in tensors(drawn).items()})
-    return any(
-        differs(value.detach().cpu(), [drawn[name] for drawn in draws]) for name, value in tensors(network).items()
-    )
+    own = tensors(network).items()
+    return any(differs(value.detach().cpu(), [drawn[name] for drawn in draws]) for name, value in own)
 
 
 def differs(value: Tensor, draws: Sequence[Tensor]) -> bool:

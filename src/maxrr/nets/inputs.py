@@ -103,8 +103,7 @@ def as_tensor(array: NDArray[Any]) -> Tensor:
 
 def as_array(value: Tensor) -> NDArray[Any]:
     """Convert a tensor to an array; bfloat16, which NumPy lacks, as its bits."""
-    array: NDArray[Any] = (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
-    return array
+    return (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
 
 
 def as_tensor_of(array: NDArray[Any], kind: torch.dtype) -> Tensor:

@@ -122,10 +122,8 @@ def export(model: MaxRR | Workspace, folder: str | Path, *, encoding: Encoding |
     if declared is not None:
         folders.check_encoding(declared, held.columns)
     if fitted.blueprint.embeddings:
-        form = NUMPY
-        content = safetensors.numpy.save(
-            Heads(fitted.heads.coef_.T, fitted.heads.intercept_, fitted.platt()).to_arrays()
-        )
+        heads = Heads(fitted.heads.coef_.T, fitted.heads.intercept_, fitted.platt())
+        form, content = NUMPY, safetensors.numpy.save(heads.to_arrays())
     else:
         form, content = ONNX, onnx.write_graph(fitted)
     facts = Facts(

@@ -166,8 +166,7 @@ class Served:
             The names of their classes, as in `classes`.
         """
         found = self._answering()
-        names: NDArray[np.str_] = np.array(found.facts.classes)[best_classes(found.scores(X))]
-        return names
+        return np.array(found.facts.classes)[best_classes(found.scores(X))]
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes.

@@ -424,8 +424,6 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             False also where they are the same and were computed again.
         """
         mine, others = self._fitted.solution.heads, other._fitted.solution.heads
-        if mine is others:
-            return True
         return len(mine) == len(others) and all(
             one.w is two.w and one.certificate is two.certificate for one, two in zip(mine, others, strict=True)
         )

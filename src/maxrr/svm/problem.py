@@ -71,9 +71,8 @@ class Penalties:
 
     def followed_by(self, others: "Penalties") -> "Penalties":
         """The penalties of these samples followed by those of others."""
-        return Penalties(
-            self.C, np.concatenate([self.weights, others.weights]), np.concatenate([self.bounds, others.bounds])
-        )
+        weights, bounds = [self.weights, others.weights], [self.bounds, others.bounds]
+        return Penalties(self.C, np.concatenate(weights), np.concatenate(bounds))
 
 
 def weigh(C: float, class_weight: ClassWeight | None, labels: Sequence[Any], weights: Floats) -> Penalties:
@@ -205,8 +204,7 @@ def power_of_two(value: float) -> float:
 
 def moves(lengths: Floats, by_w: float, by_b: float) -> Floats:
     """How far margins of samples of these lengths can move, at most."""
-    found: Floats = (by_w * lengths + by_b) * UP
-    return found
+    return (by_w * lengths + by_b) * UP
 
 
 def size(vector: Floats) -> float:
@@ -263,8 +261,7 @@ class Samples:
     @once
     def alive(self) -> Bools:
         """Which samples the problem is about."""
-        part: Bools = self.held & (self.penalties.weights > 0.0)
-        return part
+        return self.held & (self.penalties.weights > 0.0)
 
     @once
     def counts(self) -> Ints:
@@ -274,8 +271,7 @@ class Samples:
     @once
     def present(self) -> list[int]:
         """The classes that have samples which take part."""
-        found: list[int] = np.flatnonzero(self.counts).tolist()
-        return found
+        return np.flatnonzero(self.counts).tolist()
 
     @once
     def longest(self) -> float:
@@ -289,8 +285,7 @@ class Samples:
 
     def caps_at(self, places: Ints) -> Floats:
         """Cᵢ of some samples."""
-        found: Floats = self.penalties.C * self.penalties.bounds[places]
-        return found
+        return self.penalties.C * self.penalties.bounds[places]
 
     @property
     def bounds(self) -> Floats:

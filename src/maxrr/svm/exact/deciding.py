@@ -192,11 +192,10 @@ def sums_of_heads(samples: Samples, parts: list[tuple[Ints, Floats]]) -> list[In
     factors = np.zeros((len(parts), len(everyone)), dtype=np.int8)
     for row, (places, signs) in zip(factors, parts, strict=True):
         row[np.searchsorted(everyone, places)] = signs
+    found = signed_sums_on_device(samples.X, everyone, factors)
     return [
         InsideSum(places, total, one_number(int(np.sum(signs))), one_number(len(places)), filled)
-        for (places, signs), (total, filled) in zip(
-            parts, signed_sums_on_device(samples.X, everyone, factors), strict=True
-        )
+        for (places, signs), (total, filled) in zip(parts, found, strict=True)
     ]
 
 

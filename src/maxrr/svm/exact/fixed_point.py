@@ -42,9 +42,8 @@ class Fixed:
         """
         ratios = [float(value).as_integer_ratio() for value in values]
         bits = max((denominator.bit_length() - 1 for _, denominator in ratios), default=0)
-        return cls(
-            integers(numerator << bits - denominator.bit_length() + 1 for numerator, denominator in ratios), bits
-        )
+        whole = (numerator << bits - denominator.bit_length() + 1 for numerator, denominator in ratios)
+        return cls(integers(whole), bits)
 
     @classmethod
     def zeros(cls, count: int) -> "Fixed":

@@ -199,8 +199,7 @@ def minimise(problem: Smoothed, w: Floats, b: float, length: float, tolerance: f
 
 def scores(X: AnyArray, light: Light | None, w: Floats) -> Floats:
     """X @ w, in float32 if that is enough."""
-    found: Floats = times(X, w) if light is None else light.times(w)
-    return found
+    return times(X, w) if light is None else light.times(w)
 
 
 def combined(multipliers: Floats, X: AnyArray) -> Floats:

@@ -79,8 +79,7 @@ class MarginSystem:
 
     def times(self, vector: Floats) -> Floats:
         """inverse · vector."""
-        found: Floats = self.older @ vector + self.vectors @ (self.factors * (vector @ self.vectors))
-        return found
+        return self.older @ vector + self.vectors @ (self.factors * (vector @ self.vectors))
 
     def ask(self, scores: Floats) -> None:
         """Set how much the scores of the samples, by slot, are to rise."""
@@ -234,8 +233,7 @@ class Path:
 
     def distances(self) -> Floats:
         """Return how far samples are from the margin that is asked for now; negative on its wrong side."""
-        found: Floats = self.side * (self.margins - 1.0 + (1.0 - self.time) * self.lift)
-        return found
+        return self.side * (self.margins - 1.0 + (1.0 - self.time) * self.lift)
 
     def cap(self, place: int) -> float:
         """Return the present upper bound of a multiplier."""
