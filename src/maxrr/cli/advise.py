@@ -8,16 +8,14 @@ from typer import Argument, Option
 
 from maxrr.cli import show
 from maxrr.cli.fit import are_embeddings, check_given, network_for, recipe_of
-from maxrr.cli.options import NETWORK, Device, Json
+from maxrr.cli.options import Device, Json, NetworkName
 from maxrr.cli.run import FAILED, USAGE, Stop
 from maxrr.cli.workspaces import importing_from_here
 
 
 def advise(
     source: Annotated[str, Argument(metavar="SOURCE", help="The records, as `maxrr fit` takes them.")],
-    network: Annotated[
-        str | None, Option(envvar=NETWORK, show_envvar=False, help="A network of your own: package.module:function.")
-    ] = None,
+    network: NetworkName = None,
     start: Annotated[str, Option(help="Where training starts, as in `maxrr fit`: seed, or given.")] = "seed",
     recipe: Annotated[Path | None, Option(help="How the extractor is trained: a .toml file.")] = None,
     epochs: Annotated[int | None, Option(help="Epochs of training, as the recipe says if not given: 18.")] = None,

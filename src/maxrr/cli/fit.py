@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from maxrr.cli import outcome, outputs, show, status
-from maxrr.cli.options import NETWORK, TRAIN, Copies, Device, EngineName, Folder, Json, Source
+from maxrr.cli.options import NETWORK, TRAIN, Copies, Device, EngineName, Folder, Json, NetworkName, Source
 from maxrr.cli.run import FAILED, USAGE, Stop
 from maxrr.cli.workspaces import (
     importing_from_here,
@@ -57,9 +57,7 @@ def fit(
         ),
     ] = None,
     shards: Annotated[int, Option(min=1, help="Extractors that share the core.")] = 1,
-    network: Annotated[
-        str | None, Option(envvar=NETWORK, show_envvar=False, help="A network of your own: package.module:function.")
-    ] = None,
+    network: NetworkName = None,
     train: Annotated[
         str | None, Option(envvar=TRAIN, show_envvar=False, help="A training function of your own, named likewise.")
     ] = None,

@@ -39,6 +39,9 @@ NETWORK, TRAIN = "MAXRR_NETWORK", "MAXRR_TRAIN"
 
 A workspace runs no code but MaxRR's by itself, though it knows what its network and its training function were called.
 """
+NetworkName = Annotated[
+    str | None, Option(envvar=NETWORK, show_envvar=False, help="A network of your own: package.module:function.")
+]
 PLACES = "MAXRR_SIGNING_KEY, or key.pem in ~/.config/maxrr ($XDG_CONFIG_HOME/maxrr)"  # where a key is looked for
 
 Source = Annotated[list[str] | None, Option(help="Where the raw records are now; repeated for what was added.")]

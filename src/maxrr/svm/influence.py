@@ -128,7 +128,8 @@ def spread(
         nonlocal taken
         for group, mask in groups(zip(runs, masks, strict=False)):
             try:
-                begun = list(begin_runs(group, masked(blank, mask), pairs))
+                taking_part = blank if mask is None else replace(blank, held=np.asarray(mask, dtype=bool))
+                begun = list(begin_runs(group, taking_part, pairs))
             except ValueError as error:
                 raise ValueError(f"run {taken}: {error}") from error
             for parts in begun:
@@ -194,11 +195,6 @@ def parts_of(
         places = np.flatnonzero(mine & samples.held)
         heads = slice(number, number + 1) if pairs else slice(None)
         yield there[places], places, guess and guess.of(heads, places)
-
-
-def masked(blank: Samples, mask: Bools | None) -> Samples:
-    """Return the samples that take part in a problem."""
-    return blank if mask is None else replace(blank, held=np.asarray(mask, dtype=bool))
 
 
 def check_length(features: AnyArray, blank: Samples) -> None:

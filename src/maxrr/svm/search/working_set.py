@@ -308,5 +308,4 @@ def finish_here(samples: Samples, trial: Trial) -> Head | None:
     if trial.spread > TIED:
         return None
     a = np.where(trial.alpha < samples.caps, trial.alpha / samples.penalties.C, samples.bounds)
-    head = finish(samples, trial, a, trial.margins, trial.b)
-    return head or solve_surely(samples, trial)
+    return finish(samples, trial, a, trial.margins, trial.b) or solve_surely(samples, trial)
