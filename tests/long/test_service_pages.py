@@ -11,7 +11,8 @@ import uvicorn
 from fastapi.testclient import TestClient
 from playwright.sync_api import expect, sync_playwright
 
-from maxrr.service import Settings, app, sessions
+from maxrr.service import app, sessions
+from maxrr.service.settings import Settings
 from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER
 from tests.long.test_dossier_page import CHROMIUM, FLAGS
 from tests.service.conftest import KEY, House, fitted, opening  # noqa: F401 (a fixture)

@@ -6,7 +6,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from maxrr.evidence import SigningKey
-from maxrr.service import Settings, app
+from maxrr.service import app
+from maxrr.service.settings import Settings
 from maxrr.service.tokens import ROLES
 from maxrr.service.worker import Worker
 from maxrr.workspace import Workspace

@@ -21,9 +21,10 @@ import torch
 import uvicorn
 
 from maxrr.evidence import SigningKey
-from maxrr.service import Settings, app
+from maxrr.service import app
 from maxrr.service.api import Service
 from maxrr.service.database import Database
+from maxrr.service.settings import Settings
 from maxrr.service.tokens import Tokens
 from maxrr.service.worker import Worker
 from maxrr.unlearning.statements import HandedReceipt

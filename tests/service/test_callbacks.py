@@ -183,7 +183,7 @@ def test_a_webhook_that_was_removed_is_told_nothing_more(house, settings, receiv
     house.submit(ids=house.ids("free")[1:2])
     house.tell()
     assert receiver.calls == []
-    with house.service.requests.database.read() as connection:
+    with house.service.requests.database.write() as connection:
         assert connection.execute(select(tables.deliveries.c.serial)).all() == []
 
 

@@ -24,7 +24,7 @@ from maxrr.cli.options import CorePolicy, Source
 from maxrr.cli.run import USAGE, Stop
 
 if TYPE_CHECKING:
-    from maxrr.service import Settings
+    from maxrr.service.settings import Settings
     from maxrr.service.worker import Worker
 
 SERVER = "MAXRR_SERVER"  # the process that a worker was started beside
@@ -97,8 +97,8 @@ def settings_of(workspace: Path, policy: str = "refuse", source: list[str] | Non
     """What the service is told, by options and the environment."""
     from maxrr.cli.workspaces import open_as_named, sides
     from maxrr.nets.naming import find_maker
-    from maxrr.service import Settings
     from maxrr.service.protocols import Protocols
+    from maxrr.service.settings import Settings
     from maxrr.workspace import overview
 
     overview(workspace)  # says what is missing

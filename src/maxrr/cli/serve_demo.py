@@ -40,9 +40,9 @@ def demo_workspace(place: Path, port: int) -> Path:
 
 def ask(folder: Path, kinds: dict[str, list[int]]) -> dict[str, str]:
     """Ask for free, influential and core records, for one that is not here, and for one that is late; make tokens."""
-    from maxrr.service import Settings
     from maxrr.service.api import Service
     from maxrr.service.requests import Asked, today
+    from maxrr.service.settings import Settings
     from maxrr.service.tokens import AUDITOR, OPERATOR, REQUESTER
     from maxrr.workspace import Workspace
 

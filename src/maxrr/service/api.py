@@ -102,9 +102,8 @@ def app(settings: Settings) -> FastAPI:
     made.state.service, made.state.callbacks = service, callbacks
     for each in (routes.router, pages.router, *routers):
         made.include_router(each)
-    for kind in (*problems.ANSWERED, OSError):
-        made.add_exception_handler(kind, problems.answer_with)
-    made.add_exception_handler(404, pages.wrong)
+    for kind in (*problems.ANSWERED, OSError, 404):
+        made.add_exception_handler(kind, pages.wrong)
     made.add_middleware(Watch, body=settings.body)
     return made
 

@@ -59,12 +59,6 @@ class Database:
         self.file = (where.database, os.stat(where.database)) if self.is_file and where.database else None
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A connection for reading."""
-        with self.reached(), self.engine.connect() as connection:
-            yield connection
-
-    @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction: whole and durable when the block ends, undone if anything is raised."""
         with (
@@ -75,7 +69,7 @@ class Database:
 
     def rows(self, query: Executable) -> Sequence[Any]:
         """Return what a query finds."""
-        with self.read() as connection:
+        with self.reached(), self.engine.connect() as connection:
             return connection.execute(query).all()
 
     def run(self, statement: Executable, values: Any = None) -> None:

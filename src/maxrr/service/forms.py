@@ -14,7 +14,6 @@ from maxrr.service.requests import Asked, named
 from maxrr.service.states import ERASE, RECTIFY, WAITING
 from maxrr.unlearning.actions import REFUSE
 
-LINES = "subject", "regulation", "due", "arrived"  # of the form of a deletion
 WHOLE = re.compile("0|-?[1-9][0-9]*")  # a number as ids are written
 MOST = 500  # requests that wait, and are compared; ids of at most a tenth as many are shown
 
@@ -27,7 +26,7 @@ def erasure_in(service: Any, said: dict[str, str]) -> Asked:
     """Read a form that asks to forget a person or records."""
     current = service.current.found
     given = {name: text.strip() for name, text in said.items() if text.strip()}
-    asked: dict[str, Any] = {name: given[name] for name in given.keys() & {*LINES}}
+    asked: dict[str, Any] = {name: given[name] for name in given.keys() & {"subject", "regulation", "due", "arrived"}}
     apart = "[,\n]" if current is None or current.model.kind_.text_ids else r"[,;\s]"
     if ids := [each.strip() for each in re.split(apart, given.get("ids", "")) if each.strip()]:
         asked["ids"] = ids
@@ -39,7 +38,7 @@ def erasure_in(service: Any, said: dict[str, str]) -> Asked:
 def change_in(service: Any, said: dict[str, str], kind: str) -> Asked:
     """Read a form that adds one record or corrects it, in the types that the model has."""
     model = service.current.snapshot.model
-    like, classes = model.kind_, {str(each): each for each in model.classes_.tolist()}
+    classes, like, about = {str(each): each for each in model.classes_.tolist()}, model.kind_, model.kind_.text_subjects
 
     def read(name: str, how: Callable[[str], Any]) -> Any:
         try:
@@ -59,9 +58,8 @@ def change_in(service: Any, said: dict[str, str], kind: str) -> Asked:
     if kind == RECTIFY:
         label = read("label", (classes | {"": None}).__getitem__)
         return routes.change_of(service, kind, routes.Correction(id=id_, record=record, label=label))
-    label, about = read("label", classes.__getitem__), like.text_subjects
     subjects = None if about is None else [read("subject", partial(identifier, is_text=about))]
-    new = routes.Addition(records=[record], labels=[label], ids=[id_], subjects=subjects)
+    new = routes.Addition(records=[record], labels=[read("label", classes.__getitem__)], ids=[id_], subjects=subjects)
     return routes.change_of(service, kind, new)
 
 

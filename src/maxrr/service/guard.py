@@ -34,6 +34,12 @@ SAFE = {
 """Headers of every answer that has no others by these names."""
 
 
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)  # of pages
+
+
 class Limits:
     """How many calls each actor makes: so many a second, counted over two seconds. All are counted on one thread."""
 
@@ -76,10 +82,9 @@ class needs(HTTPBearer):  # noqa: N801 (reads as a verb where a route depends on
 
     async def __call__(self, request: Request) -> Actor:  # type: ignore[override]
         actor: Actor = request.scope.get("caller") or await caller(request)
-        request.scope["actor"] = actor.name
+        request.scope["caller"] = actor
         if actor.role not in self.roles:
             raise NotAllowed(f"the role {actor.role} does not allow this: it takes {' or '.join(self.roles)}")
-        request.scope["caller"] = actor
         return actor
 
 
@@ -102,6 +107,11 @@ class Guarded(APIRoute):
             return await handle(call)
 
         return handled
+
+
+def is_page(scope: Scope) -> bool:
+    """Say whether a call is of a page: those are not in the description of the interface."""
+    return not getattr(scope.get("route"), "include_in_schema", True)
 
 
 class Watch:
@@ -130,7 +140,7 @@ class Watch:
             if message["type"] == "http.disconnect":
                 raise HTTPException(400, "the call has broken off")
             taken += len(message.get("body", b""))
-            if taken > (most := self.body if "actor" in scope else min(UNKNOWN, self.body)):
+            if taken > (most := self.body if "caller" in scope else min(UNKNOWN, self.body)):
                 raise HTTPException(413, LARGER.format(most))  # the framework hides errors of other kinds here
             is_rest = is_rest and message.get("more_body", False)
             return message
@@ -140,6 +150,8 @@ class Watch:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
+                if is_page(scope):
+                    headers.setdefault("content-security-policy", POLICY)
                 for name, said in SAFE.items():
                     headers.setdefault(name, said)
                 if scope["scheme"] == "https":
@@ -156,9 +168,9 @@ class Watch:
             if status == 0:
                 await problem(500, "fault", "a fault of the service: its log says where")(scope, receive, safe)
         finally:
-            route = getattr(scope.get("route"), "path", "none")
+            route, who = getattr(scope.get("route"), "path", "none"), getattr(scope.get("caller"), "name", "-")
             seconds = time.perf_counter() - begun
             self.calls[scope["method"] if scope["method"] in METHODS else "OTHER", route, status] += 1
             self.seconds[route] += seconds
             self.times[route, next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1
-            log.info("%s %s %d %.1f ms %s", scope["method"], route, status, 1e3 * seconds, scope.get("actor", "-"))
+            log.info("%s %s %d %.1f ms %s", scope["method"], route, status, 1e3 * seconds, who)

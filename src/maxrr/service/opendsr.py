@@ -29,7 +29,6 @@ from maxrr.service.planning import take
 from maxrr.service.requests import Callback, Request
 from maxrr.service.routes import Asker, note_fetched
 from maxrr.service.states import CANCELLED, DONE, EXECUTING, FAILED, PLANNED, RECEIVED, REFUSED, WAITING
-from maxrr.service.tokens import Actor
 from maxrr.unlearning.actions import Guarantee
 
 VERSION = "2.0"
@@ -99,8 +98,7 @@ class Signer:
             signature = self._key.sign(body, padding.PKCS1v15(), hashes.SHA256())
         else:
             signature = self._key.sign(body, ec.ECDSA(hashes.SHA256()))
-        encoded = base64.b64encode(signature).decode()
-        return {"X-OpenDSR-Processor-Domain": self.domain, "X-OpenDSR-Signature": encoded}
+        return {"X-OpenDSR-Processor-Domain": self.domain, "X-OpenDSR-Signature": base64.b64encode(signature).decode()}
 
 
 class OpenDSR:
@@ -139,8 +137,7 @@ class OpenDSR:
         """Return what a controller is told of a step: nothing of those that leave a request as pending as it was."""
         if step.state not in STATUS or (step.before in ("", *PENDING_STATES) and step.state in PENDING_STATES):
             return None
-        said = self.status(step.request, step.state)
-        content = json.dumps({**said, "status_callback_url": step.url}).encode()
+        content = json.dumps({**self.status(step.request, step.state), "status_callback_url": step.url}).encode()
         return Message({"Content-Type": "application/json", **self.signer.headers(content)}, content)
 
     def router(self) -> APIRouter:
@@ -185,7 +182,7 @@ class OpenDSR:
         @made.get("/requests/{id}")
         def follow(call: Call, id: str, actor: Asker) -> dict[str, Any]:
             """Return the status of a request."""
-            request = found(call, id, actor)
+            request: Request = call.app.state.service.requests.find(id, actor.name, by="reference")
             if request.state == DONE:
                 note_fetched(call, request, actor)
             return self.status(request, request.state)
@@ -193,7 +190,7 @@ class OpenDSR:
         @made.delete("/requests/{id}", status_code=202)
         def cancel(call: Call, id: str, actor: Asker) -> dict[str, Any]:
             """Cancel a request that is pending."""
-            request = found(call, id, actor)
+            request: Request = call.app.state.service.requests.find(id, actor.name, by="reference")
             call.app.state.service.requests.decide(request, CANCELLED, actor.name, "cancelled by OpenDSR")
             return {**about(request), "received_time": datetime.now(UTC).isoformat()}
 
@@ -201,12 +198,6 @@ class OpenDSR:
 
 
 PENDING_STATES = tuple(state for state, status in STATUS.items() if status == PENDING)
-
-
-def found(call: Call, id_: str, actor: Actor) -> Request:
-    """Return the request that a controller submitted under this id."""
-    request: Request = call.app.state.service.requests.find(id_, actor.name, by="reference")
-    return request
 
 
 def about(request: Request) -> dict[str, Any]:
@@ -236,7 +227,7 @@ def answering(signer: Signer) -> type[Guarded]:
                     answer = await handle(call)
                 except problems.ANSWERED as error:
                     answer = of_problem(await problems.answer_with(call, error))
-                if "actor" in call.scope:  # who has no token lets nobody sign
+                if "caller" in call.scope:  # who has no token lets nobody sign
                     answer.headers.update(signer.headers(bytes(answer.body)))
                 return answer
 

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import resources
@@ -17,7 +17,6 @@ from fastapi import APIRouter, Depends
 from fastapi import Request as Call
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
@@ -30,6 +29,7 @@ from maxrr.report.page import render
 from maxrr.service import problems, routes, sessions, states, versions
 from maxrr.service.current import Snapshot
 from maxrr.service.forms import Wrong, change_in, check_new, erasure_in
+from maxrr.service.guard import POLICY, is_page
 from maxrr.service.jobs import AUDIT, KINDS
 from maxrr.service.planning import look, subject_of, taken
 from maxrr.service.requests import Asked, Request, spans, today
@@ -45,10 +45,6 @@ from maxrr.workspace.dossiers import OPERATOR as SENDER
 from maxrr.workspace.dossiers import earlier_receipts, public_keys
 
 READ, ASK, WATCH = (REQUESTER, OPERATOR, AUDITOR), (REQUESTER, OPERATOR), (OPERATOR, AUDITOR)
-POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
 FORM = "application/x-www-form-urlencoded"
 BACK = re.compile("/|/(ask|add|correct|model|verify|requests(/[0-9a-f]{32})?)")  # where a sign-in leads back to
 LISTS = {"open": LEFT, **{state: (state,) for state in STATES}, "late": (), "due_soon": (), "handing": (), "all": ()}
@@ -61,7 +57,6 @@ ALWAYS = {
     "percent": partial(words.percent, decimals=1), "records": words.thousands, "open": LEFT, "history": versions.listed,
     "public_keys": public_keys,
 }  # fmt: skip
-"""What every page has."""
 
 
 class Step(NamedTuple):
@@ -87,32 +82,14 @@ STEPS = {
 # Who calls, from where, and what they get when something is wrong
 
 
-class PageRoute(APIRoute):
-    """A route whose every answer has the policy of the pages, and whose errors are pages, too."""
-
-    def get_route_handler(self) -> Callable[[Call], Coroutine[Any, Any, Response]]:
-        """Wrap the handler of the framework."""
-        handler = super().get_route_handler()
-
-        async def handle(call: Call) -> Response:
-            try:
-                answer: Response = await handler(call)
-            except NoToken:
-                back = call.url.path if BACK.fullmatch(call.url.path) else "/"
-                answer = RedirectResponse(f"/sign-in?{urlencode({'back': back, 'ended': bool(cookie_of(call))})}", 303)
-            except problems.ANSWERED as error:
-                answer = await wrong(call, error)
-            answer.headers.setdefault("content-security-policy", POLICY)
-            return answer
-
-        return handle
-
-
 async def wrong(call: Call, error: Exception) -> Response:
-    """Say on a page what is wrong; but to a program that asked for no page of ours, as a problem."""
-    problem = await problems.answer_with(call, error)
-    if "route" not in call.scope and "text/html" not in call.headers.get("accept", ""):
+    """Say on a page what is wrong, or lead to the door; to a program that asked for no page of ours, as a problem."""
+    problem, route = await problems.answer_with(call, error), call.scope.get("route")
+    if not ("text/html" in call.headers.get("accept", "") if route is None else is_page(call.scope)):
         return problem
+    if isinstance(error, NoToken):
+        back = call.url.path if BACK.fullmatch(call.url.path) else "/"
+        return RedirectResponse(f"/sign-in?{urlencode({'back': back, 'ended': bool(cookie_of(call))})}", 303)
     said = json.loads(bytes(problem.body))
     code = "wrong-address" if "wrong" in said else said["code"]
     answer = show(call, "wrong", said["status"], what=said["detail"], code=code)
@@ -120,7 +97,7 @@ async def wrong(call: Call, error: Exception) -> Response:
     return answer
 
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 def signed_in(*roles: str) -> Callable[[Call], Awaitable[Actor]]:
@@ -128,7 +105,7 @@ def signed_in(*roles: str) -> Callable[[Call], Awaitable[Actor]]:
 
     async def check(call: Call) -> Actor:
         actor, until = await run_in_threadpool(sessions.find, call.app.state.service.requests.database, cookie_of(call))
-        call.scope.update(actor=actor.name, reader=actor, until=until)
+        call.scope.update(caller=actor, until=until)
         call.app.state.service.limits.take(actor)
         if actor.role not in roles:
             raise NotAllowed(f"a token of the role {actor.role} does not open this page: it takes {' or '.join(roles)}")
@@ -163,7 +140,7 @@ def show(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     """Answer with a page."""
     values.setdefault("form_token", form_token(cookie_of(call)))
     text = render(
-        __package__, f"{template}.html.jinja", reader=call.scope.get("reader"), session_ends=call.scope.get("until"),
+        __package__, f"{template}.html.jinja", reader=call.scope.get("caller"), session_ends=call.scope.get("until"),
         path=call.url.path, today=today().isoformat(), now=time.time(), service=call.app.state.service, most=SHOWN,
         home="" if call.url.hostname in LOCAL else str(call.base_url), **ALWAYS, **values,
     )  # fmt: skip
@@ -288,7 +265,7 @@ def follow(call: Call, id: str, actor: Reader) -> Response:
 def show_request(call: Call, template: str, request: Request, **values: Any) -> Response:
     """Show a request with what is known of it: whom it names, its receipt, events, and checks."""
     service, requests = call.app.state.service, call.app.state.service.requests
-    body = None if call.scope["reader"].role == AUDITOR else requests.bodies([request]).get(request.serial)
+    body = None if call.scope["caller"].role == AUDITOR else requests.bodies([request]).get(request.serial)
     handed = None if request.number is None else HandedReceipt.from_bytes(requests.answer(request))
     snapshot: Snapshot | None = service.current.found
     earlier = earlier_receipts(snapshot.workspace, handed.receipt) if handed and snapshot else []
@@ -363,7 +340,7 @@ def possible(call: Call, id_: str, step: str, actor: Actor) -> Request:
 
 def sent(call: Call, template: str, said: dict[str, str], read: Callable[[Any, dict[str, str]], Asked]) -> Response:
     """Take what a form asks for, and show the request; or show the form again, with what was said and is wrong."""
-    service, who, key = call.app.state.service, call.scope["reader"], said.get("key", "").strip() or None
+    service, who, key = call.app.state.service, call.scope["caller"], said.get("key", "").strip() or None
     form: Callable[..., Response] = partial(show_form, call, template, said)
     try:
         asked = read(service, said)

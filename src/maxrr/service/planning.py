@@ -50,10 +50,9 @@ def waiting(plan: Plan, others: Sequence[Plan]) -> dict[str, Any]:
 def told(plan: Plan) -> dict[str, Any]:
     """Return a plan as the database has it, without anything that names a record."""
     counts = {name: getattr(plan, name) for name in ("core", "influential", "free", "already_forgotten")}
-    guarantee = None if plan.guarantee is None else str(plan.guarantee)
     return {
-        "guarantee": guarantee, "seconds": plan.seconds, "requested": plan.requested, **counts,
-        "reason": "" if plan.unknown else plan.reason, "conditions": plan.conditions,
+        "guarantee": plan.guarantee and str(plan.guarantee), "seconds": plan.seconds, "requested": plan.requested,
+        "reason": "" if plan.unknown else plan.reason, "conditions": plan.conditions, **counts,
     }  # fmt: skip
 
 

@@ -464,8 +464,7 @@ class Requests:
         with self.database.write() as connection:
             done = moved(connection, [request.serial], state, actor, reason, states.DECIDED[state], **values)
         if not done:
-            found = self.find(request.id)
-            raise WrongState(f"request {request.id} is {found.state}, and cannot become {state}")
+            raise WrongState(f"request {request.id} is {self.find(request.id).state}, and cannot become {state}")
         if state in UNANSWERED:
             self.keys.destroy([request.serial])
         return self.find(request.id)

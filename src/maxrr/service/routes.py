@@ -280,8 +280,7 @@ def ask_for_job(call: Call, id: str, said: JobAsked, actor: Operator) -> list[Jo
 def jobs(call: Call, id: str, actor: Reader) -> list[Job]:
     """List the audits and replays of a request, how far they are, and what they found."""
     request = found(call, id, actor)
-    told: list[Job] = call.app.state.service.jobs.of(request)
-    return told
+    return list(call.app.state.service.jobs.of(request))
 
 
 # Answers
@@ -351,10 +350,9 @@ def model(call: Call, answer: Response, _: Annotated[Actor, Depends(needs(OPERAT
     """Return what the model is: its version, its records by kind, its classes, and what exactness is conditional on."""
     snapshot = call.app.state.service.current.snapshot
     answer.headers[VERSION] = snapshot.version
-    status = snapshot.workspace.status()
     names = ("records", "core", "influential", "free", "classes", "requests", "forgotten", "core_left_in_extractor",
              "bytes_claim", "conditions", "model_hash", "commitment")  # fmt: skip
-    return {"version": snapshot.version, **{name: getattr(status, name) for name in names}}
+    return {"version": snapshot.version, **{name: getattr(snapshot.status, name) for name in names}}
 
 
 @router.get("/v1/model/versions")
@@ -404,8 +402,7 @@ def status(call: Call, _: Watcher) -> dict[str, Any]:
 @router.get("/v1/callbacks")
 def not_told(call: Call, _: Watcher) -> list[dict[str, Any]]:
     """List callbacks that did not arrive: with an end, those that are not tried any more."""
-    failures: list[dict[str, Any]] = call.app.state.callbacks.failures()
-    return failures
+    return list(call.app.state.callbacks.failures())
 
 
 @router.get("/metrics", response_class=Response)

@@ -20,10 +20,10 @@ LONGEST = 12 * 3600.0  # seconds, after which it has ended in any case
 def begin(database: Database, token: str) -> str:
     """Begin a session for whoever has this token, which is known to be valid, and return its cookie."""
     cookie, now, table = new_cookie(), time.time(), tables.sessions
-    row = {"hash": hash_of(cookie), "token": hash_of(token), "begun": now, "until": now + IDLE}
+    row = insert(table).values(hash=hash_of(cookie), token=hash_of(token), begun=now, until=now + IDLE)
     with database.write() as connection:
         connection.execute(delete(table).where(table.c.until < now))
-        connection.execute(insert(table).values(row))
+        connection.execute(row)
     return cookie
 
 
@@ -73,8 +73,7 @@ def cookie_of(call: Call) -> str:
 
 def set_cookie(call: Call, answer: Response, cookie: str) -> None:
     """Give the browser a cookie that no script and no other site gets, until the browser is closed."""
-    is_safe = call.url.scheme == "https"
-    answer.set_cookie(cookie_name(call), cookie, httponly=True, secure=is_safe, samesite="strict", path="/")
+    answer.set_cookie(cookie_name(call), cookie, httponly=True, secure=call.url.scheme == "https", samesite="strict")
 
 
 def form_token(cookie: str) -> str:

@@ -11,9 +11,6 @@ from maxrr.service.protocols import Protocols
 from maxrr.unlearning.actions import REFUSE
 from maxrr.workspace import Workspace
 
-Opener = Callable[[bool], Workspace]
-"""Opens the workspace: for reading only where it is called with True. It waits a few seconds for who works there."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -24,7 +21,8 @@ class Settings:
     workspace : Path
         The folder of the workspace.
     open : function
-        Opens the workspace: called with True for reading only, with False to work in it.
+        Opens the workspace: called with True for reading only, with False to work in it. It waits a few seconds for who
+        works there.
     database : str
         The URL of the database, as SQLAlchemy takes it. By default a file of SQLite in `folder`.
     policy : {"refuse", "retrain", "keep-extractor"}
@@ -51,7 +49,7 @@ class Settings:
     """
 
     workspace: Path
-    open: Opener
+    open: Callable[[bool], Workspace]
     database: str = ""
     policy: str = REFUSE
     days: int = 30

@@ -9,7 +9,6 @@ FOLLOWS = {
     EXECUTING: (DONE, REFUSED, FAILED, WAITING), FAILED: (PLANNED, REFUSED),
     DONE: (PLANNED,), REFUSED: (), CANCELLED: (),  # what was done in a copy of the workspace that is gone
 }  # fmt: skip
-"""What a request may become next."""
 
 DECIDED = {PLANNED: (WAITING, FAILED), REFUSED: (WAITING, FAILED), CANCELLED: (RECEIVED, PLANNED, WAITING)}
 """The states in which somebody may decide that a request becomes this: none in which a worker has it."""

@@ -300,11 +300,9 @@ class Worker:
         if time.monotonic() - then < (5.0 if (before, former) == (doing, code) else 0.5 * (before != "")):
             return
         with suppress(errors.DatabaseAway, OSError), self.requests.database.write() as connection:
-            table = tables.workers
-            row = {"name": self.name, "doing": doing[:200], "code": code, "seen": time.time()}
-            old = or_(table.c.name == self.name, table.c.seen < time.time() - 86400)
-            connection.execute(delete(table).where(old))
-            connection.execute(insert(table).values(row))
+            table, seen = tables.workers, time.time()
+            connection.execute(delete(table).where(or_(table.c.name == self.name, table.c.seen < seen - 86400)))
+            connection.execute(insert(table).values(name=self.name, doing=doing[:200], code=code, seen=seen))
             self.said = doing, code, time.monotonic()
 
     def trouble(self, error: Exception) -> None:
