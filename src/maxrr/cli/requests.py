@@ -67,8 +67,10 @@ def check_can_ask(*, yes: bool, json: bool) -> None:
 def confirm(plan: Plan, question: str, *, yes: bool) -> None:
     """Refuse what the plan refuses; otherwise show the plan, and go on if --yes or somebody at the terminal says so."""
     if plan.refusal:
-        code = "unknown-id" if plan.unknown else "core-refused" if plan.alternatives else ""
-        raise Stop(REFUSED, f"refused: {refusal(plan)}", code)
+        words = f"refused: {refusal(plan)}"
+        if plan.unknown:
+            raise Stop(REFUSED, words, "unknown-id")
+        raise Stop(REFUSED, words, "core-refused") if plan.alternatives else Stop(REFUSED, words)
     if yes:
         return
     tell(plan)
