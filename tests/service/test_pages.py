@@ -833,6 +833,16 @@ def test_a_person_is_found_by_what_the_resolver_knows(house, visit):
     for value in ("anna@people.example", "unknown@people.example"):
         id_ = house.submit(identity={"type": "email", "value": value})["id"]
         assert visit(OPERATOR).post("/requests", find=value).headers["location"] == f"/requests/{id_}"
+    object.__setattr__(house.service.settings, "resolver", lambda kind, value: value.index("@"))
+    assert visit(OPERATOR).post("/requests", find="anna").status_code == 200  # it is asked for addresses alone
+
+
+def test_lists_of_thousands_are_not_searched(house, visit):
+    id_ = house.submit(ids=house.ids("free")[:1])["id"]
+    more = house.ids("free")[1]
+    house.submit(ids=[more, *range(10**6, 10**6 + 3000)])
+    assert visit(OPERATOR).post("/requests", find=str(house.ids("free")[0])).headers["location"] == f"/requests/{id_}"
+    assert visit(OPERATOR).post("/requests", find=str(more)).status_code == 200  # a list, with nothing in it
 
 
 def test_what_came_by_post_is_due_from_the_day_on_which_it_came(house, visit):
@@ -859,6 +869,7 @@ def test_a_letter_says_how_to_check_it_and_what_a_repetition_found(house, visit,
     key = re.search("-----BEGIN PUBLIC KEY-----[^<]*", letter.replace("&#43;", "+"))[0]
     assert house.client.get("/key.pub").text.strip() == key.strip() == KEY.public.pem.decode().strip()
     assert "http://testserver/key.pub" in letter
+    assert "/key.pub" not in operator.get(f"{nothing}/letter", headers={"Host": "localhost"}).text
     assert f'href="{nothing}/receipt"' in operator.get(nothing).text
     statement = operator.get(f"{nothing}/receipt").content
     envelope, _ = answer_in(statement)
