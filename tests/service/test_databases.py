@@ -1,9 +1,11 @@
 """The same on SQLite and on a real PostgreSQL: the tables, the steps to them, and requests of several workers."""
 
 import gc
+import os
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -272,3 +274,14 @@ def test_keys_without_their_database_are_not_served(house, settings):
     for _ in range(2):
         with pytest.raises(DatabaseGone):
             app(settings)
+
+
+def test_a_service_that_is_closed_again_closes_no_other_file(house, tmp_path):
+    """Others get the numbers that its files had."""
+    house.service.close()
+    with ExitStack() as others:
+        opened = [others.enter_context(open(tmp_path / f"{number}", "wb")) for number in range(20)]
+        house.service.close()
+        with pytest.raises(ValueError, match="closed file"):
+            house.service.requests.keys.destroy([1])
+        assert all(os.fstat(each.fileno()) for each in opened)
