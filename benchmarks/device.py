@@ -28,7 +28,6 @@ from circumstances import circumstances
 from features import Labels
 from maxrr import LinearSVM
 from maxrr.svm import FlatHeadWarning, arrays, heads, influence, validation
-from maxrr.svm.exact import deciding
 from synthetic import embeddings
 
 Made = tuple[torch.Tensor, Labels]
@@ -153,7 +152,7 @@ def finish(device: str) -> None:
 
 def take_the_path_of_devices() -> None:
     """Let tensors in main memory count as those on a graphics processor do, to try all of this."""
-    for module in (arrays, validation, heads, influence, deciding):
+    for module in (arrays, validation, heads, influence):
         module.on_accelerator = arrays.is_torch  # type: ignore[attr-defined]
 
 

@@ -19,7 +19,7 @@ from maxrr.parallel import processes
 from maxrr.svm import heads
 from maxrr.svm.cuda import newton as cuda_newton
 from maxrr.svm.cuda import start as cuda_start
-from maxrr.svm.problem import Head, Samples, Trial
+from maxrr.svm.problem import Head, Samples
 from maxrr.svm.search import bands, start, working_set
 from maxrr.svm.search.path import Path as Way
 
@@ -34,7 +34,7 @@ HERE = (
     (heads, "refine"), (cuda_start, "guess_run"), (cuda_start, "resume_run"),
 )  # fmt: skip
 IN_WORKERS = (
-    (working_set, "begin"), (working_set, "narrow"), (Way, "follow"), (Way, "change"), (working_set, "propose"),
+    (working_set, "begin"), (working_set, "narrow"), (Way, "follow"), (Way, "go"), (working_set, "propose"),
     (working_set, "confirm"),
 )  # fmt: skip
 _solve_band = bands.solve_band
@@ -81,7 +81,7 @@ def solve_band(parcel: Any) -> Head | None:
     found = _solve_band(parcel)
     note = {
         "pid": os.getpid(), "begin": begin, "end": time.time(), "cpu": time.process_time() - cpu,
-        "samples": len(X), "head": trial.positive, "near": trial_is_near(trial), "stages": dict(_seconds),
+        "samples": len(X), "head": trial.positive, "near": trial.near, "stages": dict(_seconds),
     }  # fmt: skip
     with open(os.environ[NOTES], "a", encoding="utf-8") as notes:
         notes.write(json.dumps(note) + "\n")
@@ -102,11 +102,6 @@ def _clocked_here(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
             known[1] += 1
 
     return found
-
-
-def trial_is_near(trial: Trial) -> bool:
-    """Whether it begins at a solution of nearly the same problem."""
-    return trial.near or trial.change is not None
 
 
 @contextmanager

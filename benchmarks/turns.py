@@ -79,6 +79,7 @@ PROBLEMS = {
     ),
     "answers": Problem(lambda: answers(4_000, 446, 30), C=0.1, forget=((1, 10), (6, 5))),
     "50,000 × 512 × 20": Problem(lambda: embeddings(50_500, 512, 20, 0.05), add=500),
+    "noisy": Problem(lambda: embeddings(20_000, 768, 5, 0.05), forget=((6, 2), (30, 2), (1000, 1))),
     "clean": Problem(lambda: embeddings(20_000, 768, 10, 0.0), forget=((1, 5), (30, 2), (1000, 1)), peer=True),
 }  # fmt: skip
 

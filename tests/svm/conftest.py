@@ -4,7 +4,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from maxrr.svm import arrays, heads, influence, validation
-from maxrr.svm.exact import deciding
 from tests.cases import THOROUGH
 
 settings.register_profile(
@@ -16,5 +15,5 @@ settings.load_profile("svm")
 @pytest.fixture
 def tensors_on_a_device(monkeypatch):
     """Let tensors of the processor count as those on a graphics processor do."""
-    for module in (arrays, validation, heads, influence, deciding):
+    for module in (arrays, validation, heads, influence):
         monkeypatch.setattr(module, "on_accelerator", arrays.is_torch)

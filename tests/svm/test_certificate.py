@@ -12,11 +12,11 @@ from maxrr.parallel.engine import InProcess
 from maxrr.svm import Certificate, ConvergenceError, FlatHeadWarning, estimator
 from maxrr.svm.certificate import EXACT
 from maxrr.svm.exact import fallback, rounding
-from maxrr.svm.exact.basis import Near
+from maxrr.svm.exact.basis import FineBasis, Near
 from maxrr.svm.exact.enclosure import enclose
 from maxrr.svm.exact.fixed_point import Fixed, integers
 from maxrr.svm.exact.multipliers import Polished
-from maxrr.svm.problem import Penalties, Samples
+from maxrr.svm.problem import Penalties, Samples, Trial
 from maxrr.svm.search import working_set
 from maxrr.svm.search.start import start_heads
 from maxrr.svm.validation import sizes
@@ -171,6 +171,43 @@ def test_nearly_repeated_samples(difference, C):
         assert all(certificate.decided for certificate in model.certificate_), seed
 
 
+def dependent(seed=0):
+    """Columns that depend on each other but for rounding, and labels that have nothing to do with them."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(300, 8)) @ rng.normal(size=(8, 100)), rng.integers(3, size=300)
+
+
+@flat_heads_expected
+def test_columns_that_depend_on_each_other_up_to_rounding_end_in_bounds(monkeypatch):
+    """Noise alone tells multipliers apart there: after so many bases of many bits a head keeps float64's."""
+    made = []
+
+    class Counted(FineBasis):
+        def __init__(self, *given):
+            made.append(self)
+            super().__init__(*given)
+
+    monkeypatch.setattr("maxrr.svm.exact.multipliers.FineBasis", Counted)
+    monkeypatch.setattr("maxrr.svm.exact.multipliers.FINE_WORK", 1_000_000)
+    X, y = dependent()
+    model = LinearSVM().fit(X, y)
+    assert all(known.solved and known.error < 1e-9 for known in model.certificate_)
+    assert not all(known.decided for known in model.certificate_)
+    assert len(made) <= 3 * Trial.fine_work / 1_000_000
+
+
+@flat_heads_expected
+def test_bounds_are_those_of_the_multipliers_that_tell_more(monkeypatch):
+    """The objective is least without weights, up to rounding, and without multipliers nothing bounds it."""
+    monkeypatch.setattr(fallback, "finish", lambda *given: None)
+    X, y = np.random.default_rng(0).normal(size=(300, 4)), np.arange(300) < 20
+    samples = Samples(X, *sizes(X), y.astype(int), np.ones(300, dtype=bool), Penalties(1.0, np.ones(300), np.ones(300)))
+    (trial,) = start_heads(samples, [1], InProcess())
+    head = fallback.solve_surely(samples, trial)
+    assert not head.certificate.decided
+    assert head.certificate.relative_gap < 1e-6
+
+
 @flat_heads_expected
 @examples(80)
 @given(problems())
@@ -266,9 +303,9 @@ def unproved():
 
 
 def test_an_unsolved_head_is_an_error_that_says_what_to_do():
-    """Features of both signs, from 1e-40 to 1e40 within a column: float64 cannot tell apart what they ask for."""
+    """Features of both signs, from 1e-80 to 1e80 within a column: float64 cannot tell apart what they ask for."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(24, 2)) * 10.0 ** rng.integers(-40, 41, (24, 2))
+    X = rng.normal(size=(24, 2)) * 10.0 ** rng.integers(-80, 81, (24, 2))
     with pytest.raises(ConvergenceError, match=r"not solved.*Column 0.*Scale"):
         LinearSVM().fit(X, np.array(["cat", "dog"])[np.arange(24) % 2])
 
@@ -348,6 +385,20 @@ def test_a_head_without_weights_is_named_with_a_cure():
     assert ", ".join(repr(str(label)) for label in flat) in message
     assert "of zero" in message
     assert "class_weight" in message
+
+
+def test_a_larger_c_helps_where_only_rounding_left_no_weights():
+    """The warning says when no C does: where nothing was rounded."""
+    X, y = np.array([[1e-30], [-1e-30], [-2e-30]]), [1, 0, 0]
+    with pytest.warns(FlatHeadWarning, match="`weight_error` is 0"):
+        flat = LinearSVM().fit(X, y)
+    assert flat.certificate_[0].weight_error > 0.0
+    assert LinearSVM(1e35).fit(X, y).coef_.any()
+    with pytest.warns(FlatHeadWarning):
+        exactly = LinearSVM().fit(np.ones((3, 1)), y)
+    assert exactly.certificate_[0].weight_error == 0.0
+    with pytest.warns(FlatHeadWarning):
+        assert not LinearSVM(1e35).fit(np.ones((3, 1)), y).coef_.any()
 
 
 def test_many_heads_without_weights_are_one_warning():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from maxrr import LinearSVM
 from maxrr.parallel.engine import InProcess
 from maxrr.svm.exact import fallback
+from maxrr.svm.exact.multipliers import Search
 from maxrr.svm.problem import Penalties, Samples
 from maxrr.svm.search.start import start_heads
 from maxrr.svm.validation import sizes
@@ -125,3 +126,45 @@ def test_ruined_multipliers_are_made_again(seed, small_class, d):
     model = LinearSVM().fit(X, y)
     assert head.w.tobytes() == model.coef_.tobytes()
     assert head.b == model.intercept_[0]
+
+
+def contradicting(count, width, share, seed=0):
+    """Pairs of equal rows, of which this share have opposite labels."""
+    rng = np.random.default_rng(seed)
+    half = rng.normal(size=(count // 2, width))
+    first = half[:, 0] > 0.0
+    return np.tile(half, (2, 1)), np.concatenate([first, first ^ (rng.random(count // 2) < share)]).astype(int)
+
+
+@pytest.mark.parametrize("request_of", [100, 150, "insert"])
+def test_a_working_set_that_was_wrong_about_others_is_not_pivoted_on(request_of, monkeypatch):
+    """There were up to a hundred pivots on samples that a look at all would have taken away: ten fits' time."""
+    pivots, target = [], Search.target
+    X, y = contradicting(3000, 20, 0.9)
+    model, rng = LinearSVM().fit(X, y), np.random.default_rng(1000)
+    monkeypatch.setattr(Search, "target", lambda search: pivots.append(search) or target(search))
+    if request_of == "insert":
+        rows = rng.choice(3000, 50)
+        X, y = np.concatenate([X, X[rows]]), np.concatenate([y, np.roll(y[rows], 1)])
+        model.insert(X[3000:], y[3000:])
+    else:
+        rows = rng.choice(model.support_, request_of, replace=False)
+        X, y = np.delete(X, rows, 0), np.delete(y, rows)
+        model.forget(rows)
+    assert len(pivots) <= 10
+    scratch = LinearSVM().fit(X, y)
+    assert model.certificate_[0].decided
+    assert model.coef_.tobytes() + model.intercept_.tobytes() == scratch.coef_.tobytes() + scratch.intercept_.tobytes()
+
+
+def test_a_head_that_had_no_weights_is_not_looked_for_near_them():
+    """It was tried near them twice, on some samples and on all, and then begun anew."""
+    X, y = contradicting(1000, 20, 1.0)
+    model = LinearSVM().fit(X, y)
+    assert not model.coef_.any()
+    rows = np.random.default_rng(0).choice(1000, 10, replace=False)
+    model.forget(rows)
+    assert model.coef_.any()
+    assert model._fitted.solution.work.passes <= 2
+    scratch = LinearSVM().fit(np.delete(X, rows, 0), np.delete(y, rows))
+    assert model.coef_.tobytes() + model.intercept_.tobytes() == scratch.coef_.tobytes() + scratch.intercept_.tobytes()

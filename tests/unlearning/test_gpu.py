@@ -5,7 +5,6 @@ import pytest
 
 from maxrr.svm import arrays, heads, validation
 from maxrr.svm.cuda import start
-from maxrr.svm.exact import deciding
 from maxrr.unlearning import blueprint as making
 from maxrr.unlearning.blueprint import Blueprint
 from tests.unlearning.problems import kinds, table, table_model
@@ -15,7 +14,7 @@ from tests.unlearning.problems import kinds, table, table_model
 def test_many_records_move_heads_where_they_were_solved(adds, monkeypatch):
     """The same bytes, features in main memory, and none of what left."""
     model, other = table_model(), table_model()
-    for module in (arrays, validation, heads, deciding):
+    for module in (arrays, validation, heads):
         monkeypatch.setattr(module, "on_accelerator", arrays.is_torch)
     monkeypatch.setattr(Blueprint, "solves_on_gpu", property(lambda blueprint: blueprint is model._fitted.blueprint))
     monkeypatch.setattr(making, "MOST_CHANGED", 2)

@@ -98,9 +98,9 @@ def times(X: AnyArray, weights: AnyArray) -> AnyArray:
     return found
 
 
-def joined(parts: list[AnyArray]) -> AnyArray:
-    """Join the rows of arrays of one kind."""
-    return sys.modules["torch"].cat(parts) if is_torch(parts[0]) else np.concatenate(parts)
+def joined(parts: list[AnyArray], axis: int = 0) -> AnyArray:
+    """Join the rows of arrays of one kind, or along another axis."""
+    return sys.modules["torch"].cat(parts, axis) if is_torch(parts[0]) else np.concatenate(parts, axis)
 
 
 def marked(places: Ints, count: int) -> Bools:

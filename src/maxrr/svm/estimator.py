@@ -18,8 +18,9 @@ from maxrr.svm import validation
 from maxrr.svm.arrays import AnyArray, Array, Bools, Floats, Ints, is_torch, like, times, to_numpy
 from maxrr.svm.calibration import best_classes
 from maxrr.svm.certificate import Certificate
-from maxrr.svm.heads import LARGEST_SHARE, MOST_CHANGED, Solution, move, solve
+from maxrr.svm.heads import LARGEST_SHARE, Solution, move, solve
 from maxrr.svm.problem import ClassWeight, Head, Samples, weigh
+from maxrr.svm.search.working_set import MOST_CHANGED
 
 SCORED_BYTES = 1 << 28  # of features in float64 that are scored at a time
 MOST_NAMED = 5  # classes in a warning
@@ -48,7 +49,10 @@ class ConvergenceError(MaxRRError, ArithmeticError):
 
 
 class FlatHeadWarning(UserWarning):
-    """All weights of a head are zero: it scores every record alike, and every record is influential in it."""
+    """All weights of a head are zero: it scores every record alike, and every record is influential in it.
+
+    It is so for every C where the certificate's `weight_error` is 0. Elsewhere the exact ones may just be tiny.
+    """
 
 
 @dataclass(frozen=True)
@@ -556,7 +560,8 @@ def flat_message(classes: Sequence[Any]) -> str:
     which = f"the head of class {named} has" if len(classes) == 1 else f"the heads of classes {named} have"
     return (
         f"{which} weights of zero: under the hinge loss no linear function of the features is better than a "
-        "constant, whatever C, and every record is influential there. For a rare class a `class_weight` above 1 helps; "
+        "constant (for every C where the certificate's `weight_error` is 0, elsewhere for this one, nearly), and every "
+        "record is influential there. For a rare class a `class_weight` above 1 helps; "
         "otherwise features that tell it apart better, by longer training, another core or another network"
     )
 

@@ -16,22 +16,22 @@ from maxrr.parallel.processes import are_idle, staying
 from maxrr.progress import Progress
 from maxrr.svm.arrays import Bools, Floats, Ints, any_among, located, on_accelerator
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, margin_error, screen_of, with_longest
+from maxrr.svm.exact.flat import flat_head
 from maxrr.svm.problem import Change, Head, Samples, Trial
-from maxrr.svm.search.bands import WIDTH, Band, band_around, settle
+from maxrr.svm.search.bands import Band, band_around, settle
 from maxrr.svm.search.start import Guess, start_heads
-from maxrr.svm.search.working_set import REACH, refine
+from maxrr.svm.search.working_set import MOST_CHANGED, REACH, SMALLER, WIDTH, most_changed, refine
 
 Class = TypeVar("Class")
 T = TypeVar("T")
 
-MOST_CHANGED = 16  # samples that leave or arrive: with more than this a path is longer than Newton's way,
-MOST_CHANGED_WIDE = 6  # where there are many features also with more than this;
-LARGEST_SHARE = 0.5  # and if more than this of those that shape a head leave from inside, to solve it anew is as fast
+MOST_CHANGED_ON_DEVICE = 2  # samples that leave or arrive: Newton's way is shorter there with more, of many features
+LARGEST_SHARE = 0.5  # if more than this of those that shape a head leave from inside, to solve it anew is as fast
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
 WIDE = 256  # features from which on the steps of an update are large enough for threads
 FEW = 5  # heads that are moved: for these no processes are started, and those that have stayed are used
-NARROWEST = 1e-3  # their smoothing at least
+NARROWEST, NARROWEST_OF_FEW = 1e-3, 1e-2  # their smoothing at least, and where samples are few
 GROUP_BYTES = 1 << 26  # meant for what heads that are solved together need, or a quarter of what the samples do,
 DEVICE_GROUP_BYTES = 1 << 31  # or so many where these are on a device, which works on many heads as fast as on one;
 BYTES_PER_SAMPLE = 80  # and each of them needs so many;
@@ -186,13 +186,14 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
                 certificate = with_longest(head.certificate, samples)
                 ready[positive] = head if certificate == head.certificate else replace(head, certificate=certificate)
     on_device, wide = on_accelerator(samples.X), samples.X.shape[1] >= WIDE
-    most = MOST_CHANGED_WIDE if wide else MOST_CHANGED
-    near = [(head, change) for head, change in affected if change.count <= most]
+    most = min(most_changed(samples), MOST_CHANGED_ON_DEVICE if wide and on_device else MOST_CHANGED)
+    ready |= solved([flat_again(samples, head) for head, _ in affected if not head.w.any()])
+    moving = [(head, change) for head, change in affected if head.w.any()]  # without weights nothing says where to
+    near = [(head, change) for head, change in moving if change.count <= most]
     with engine_for(samples, len(affected), FEW) if wide or on_device else nullcontext(InProcess()) as engine:
         for part in pieces(samples, near):
             ready |= solved(settle(samples, bands_around(samples, part), engine))
-        left = [(head, change) for head, change in affected if head.positive not in ready]
-        others = [head for head, change in left if not leaves_much(head, change)]
+        others = [head for head, change in moving if not (head.positive in ready or leaves_much(head, change))]
         for piece in pieces(samples, others):
             ready |= solved(resume(samples, piece, engine))
     unknown = [positive for positive in needed if positive not in ready]
@@ -200,6 +201,13 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
         ready |= {found.positive: found for found in from_scratch(samples, unknown)}
     heads = tuple(ready[positive] for positive in needed)
     return Solution(samples, heads, Work(len(unknown), samples.counter.passes))
+
+
+def flat_again(samples: Samples, head: Head) -> Head | None:
+    """Return a head without weights after a change, if it still has none."""
+    alpha = samples.caps
+    alpha[head.on_margin] = head.multipliers
+    return flat_head(samples, head.positive, alpha, head.known)
 
 
 def leaves_much(head: Head, change: Change) -> bool:
@@ -219,8 +227,7 @@ def pieces(samples: Samples, heads: list[T]) -> list[list[T]]:
 
 def changes_of(samples: Samples, solution: Solution, leaving: Ints, arriving: Ints) -> dict[int, tuple[Head, Change]]:
     """Find for each solved head which leaving and arriving samples shape it or may do so."""
-    known, caps = {head.positive: head for head in solution.heads}, samples.caps_at(leaving)
-    found = {}
+    known, found = {head.positive: head for head in solution.heads}, {}
     if len(arriving):
         weights = np.stack([head.w for head in known.values()], axis=1)
         scores = dict(zip(known, (samples.rows(arriving) @ weights).T, strict=True))
@@ -230,8 +237,7 @@ def changes_of(samples: Samples, solution: Solution, leaving: Ints, arriving: In
             continue
         screen = head.screen and head.screen.without(leaving)
         head = head if screen is head.screen else replace(head, screen=screen)
-        gone, multipliers = head.shaped_by(leaving, caps)
-        fresh = arriving
+        fresh, gone = arriving, head.shaped_by(leaving)
         if len(arriving):
             y = np.where(samples.codes[arriving] == positive, 1.0, -1.0)
             margins = np.where(samples.alive[arriving], y * (scores[positive] + head.b), np.inf)
@@ -241,7 +247,7 @@ def changes_of(samples: Samples, solution: Solution, leaving: Ints, arriving: In
             here = distance < np.inf
             screen = head.screen and head.screen.with_known(arriving[here], distance[here])
             head = replace(head, screen=screen and screen.of_nearest(2 * kept(len(head.w)), samples.lengths))
-        found[positive] = head, Change(gone, multipliers, fresh)
+        found[positive] = head, Change(gone, fresh)
     return found
 
 
@@ -310,4 +316,5 @@ def first_width(margins: Floats, features: int) -> float:
     count = MANY * (features + 1)
     if len(margins) <= count:
         return WIDTH
-    return float(np.clip(np.partition(np.abs(margins - 1.0), count)[count] / REACH, NARROWEST, WIDTH))
+    least = NARROWEST if len(margins) > SMALLER else NARROWEST_OF_FEW
+    return float(np.clip(np.partition(np.abs(margins - 1.0), count)[count] / REACH, least, WIDTH))

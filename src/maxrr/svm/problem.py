@@ -399,13 +399,9 @@ class Head:
         """The samples that shape the head, sorted."""
         return np.sort(np.concatenate([self.on_margin, self.inside]))
 
-    def shaped_by(self, places: Ints, caps: Floats) -> tuple[Ints, Floats]:
-        """The samples among these that shape the head, and their multipliers, whose upper bounds are `caps`."""
-        (at, touching), (_, inside) = located(places, self.on_margin), located(places, self.inside)
-        multipliers = np.where(inside, caps, 0.0)
-        multipliers[touching] = self.multipliers[at[touching]]
-        shaping = touching | inside
-        return places[shaping], multipliers[shaping]
+    def shaped_by(self, places: Ints) -> Ints:
+        """The samples among these that shape the head."""
+        return places[located(places, self.influential)[1]]
 
     def influential_multipliers(self, caps: Floats) -> Floats:
         """The multipliers of the influential samples, in the same order."""
@@ -419,7 +415,6 @@ class Change:
     """Samples that have left or arrived since a head was solved, of those that shape it."""
 
     leaving: Ints
-    multipliers: Floats  # which these had
     arriving: Ints
 
     @property
@@ -446,11 +441,11 @@ class Trial:
     spread: float = np.inf  # how far from 1 the margins in the band were when last seen
     rounds: int = 0
     patient: bool = False  # whether to pivot for long: nothing else has helped
+    fine_work: float = 2e7  # products of integers yet allowed for bases of many bits: a few seconds
     known: InsideSum | None = None  # of samples inside the margin, most of which still are
     near: bool = False  # whether the solution is so near that a path is tried first
     # Samples of the working set wherever they are: those that arrived, or crossed the margin.
     moved: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    change: Change | None = None  # what makes the problem differ from one that was solved here
 
     def hold(self, samples: Samples, held: Floats) -> None:
         """Change which multipliers are taken for granted, touching only the samples whose multiplier changes."""

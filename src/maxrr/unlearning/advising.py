@@ -156,7 +156,9 @@ def try_core(
     influential = len(found.ids_of("influential")) / max(outside, 1)
     growth = records / len(training)
     anew = pace.expected(1, heads, share * records, records, anew=True) + (growth - 1.0) * heads * pace.head
-    moved = growth * pace.expected(1, heads, 0, 0, False, found.heads_.n_features_in_ / records)
+    moved = growth * pace.expected(
+        1, heads, 0, 0, False, found._fitted.blueprint.width(found.heads_.n_features_in_, records)
+    )
     people = people_by_kind(found._fitted) or {kind: len(found.ids_of(kind)) for kind in KINDS}
     shares = {kind: number / sum(people.values()) for kind, number in people.items()}
     right = classified_rightly(found._fitted, test, None)[1]

@@ -39,7 +39,7 @@ from maxrr.progress import Progress
 from maxrr.svm import FlatHeadWarning
 from maxrr.svm.arrays import LARGEST_PENALTY, SMALLEST_PENALTY, to_numpy
 from maxrr.svm.estimator import LinearSVM, flat_message
-from maxrr.svm.heads import MOST_CHANGED
+from maxrr.svm.search.working_set import MOST_CHANGED
 from maxrr.unlearning.conditions import DECIDE_EACH, START
 from maxrr.unlearning.receipts import RUN_TWICE
 
@@ -283,6 +283,10 @@ class Blueprint:
             )
         return heads._on(heads._fitted.solution.samples.in_main_memory()) if there else heads
 
+    def width(self, features: int, records: int) -> float:
+        """Features over records; infinite on a GPU, which solves heads as fast as where there are few records."""
+        return np.inf if self.solves_on_gpu else features / records
+
     @property
     def solves_on_gpu(self) -> bool:
         """Whether heads are solved on a GPU."""
@@ -351,7 +355,7 @@ def alike(
 
 # Heads with weights of zero. Where no linear function of the features beats a constant under the hinge loss, the best
 # head has no weights and says the same of every record. Every record then lies on its margin or inside it, so that
-# every record is influential. It is so for every C: where multipliers balance the features to zero, any multiple does.
+# every record is influential. Where multipliers balance the features to zero exactly, any multiple does: for every C.
 
 
 @contextmanager

@@ -4,6 +4,7 @@
 are erased with the heads.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,9 +19,9 @@ LabelKind = Annotated[str, Constraint("U, i or b", ("U", "i", "b").__contains__)
 Sources = Annotated[tuple[dict[str, str], ...], Constraint("one source or more", len)]
 
 
-LEAST_SHARE, MOST_SHARE = 0.1, 1 / 3  # of the time to solve a head, to move it: by few records, and by
-MANY = 16  # or more,
-PER_FEATURE = 4.0  # and beside the least so much for each feature, over the records: a move takes as long with few
+LEAST_SHARE, MOST_SHARE = 0.07, 0.6  # of the time to solve a head, to move it by `MANY` records or more,
+PER_FEATURE = 27.0  # and beside the least so much for each feature, over the records
+MANY = 16
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,14 @@ class Durations:
     def expected(self, changes: int, heads: int, trains: float, embeds: float, anew: bool, wide: float = 0.0) -> float:
         """Estimate the seconds of a request from how many records are trained on, embedded, and move how many heads.
 
-        To move a head by one record takes a tenth of solving it, where there are hundreds of records for each of the
-        features, and more where there are few (`wide` is features over records); by many a third, and no more by
-        hundreds, because then it is not followed record by record: measured with 84 to 768 features
-        (benchmarks/turns.py). Of a small model, solved in a moment, it is several times more.
+        To move a head by many records takes a tenth of solving it, where there are hundreds of records for each of the
+        features, and more where there are few (`wide` is features over records); by one it takes half as long. No more
+        than by many by hundreds, because then it is not followed record by record: measured with 64 to 1,280 features.
+        On a GPU, where heads are solved fast, one record takes as long as many do (`wide` is infinite).
         """
-        least = min(LEAST_SHARE + PER_FEATURE * wide, 1.0)
-        more = max(MOST_SHARE - least, 0.0) * min(changes / max(heads, 1) / MANY, 1.0)
-        share = 1.0 if anew else least + more
+        most = min(LEAST_SHARE + PER_FEATURE * wide, MOST_SHARE)
+        few = 0.5 if wide < math.inf else 1.0
+        share = 1.0 if anew else most * (few + (1.0 - few) * min(changes / max(heads, 1) / MANY, 1.0))
         return trains * self.train + embeds * self.embed + heads * share * self.head
 
 

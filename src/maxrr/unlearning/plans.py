@@ -195,7 +195,7 @@ def make_plan(fitted: ModelState, request: Request, effect: Effect | None = None
         heads=heads, extractors=len(trained.shards), trains=trained.records, embeds=embeds,
         seconds=fitted.durations.expected(
             effect.shaping + arriving, heads, trained.records, embeds * trained.share, action.fits_anew or effect.many,
-            fitted.heads.n_features_in_ / fitted.records.count,
+            fitted.blueprint.width(fitted.heads.n_features_in_, fitted.records.count),
         ),
         alternatives=others, state=fitted.token, request=request,
     )  # fmt: skip

@@ -4,7 +4,7 @@ All of it is float64: it steers `exact/multipliers.py`, which looks at what come
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtrs
 
 from maxrr.svm.arrays import Floats, Ints
-from maxrr.svm.exact.fixed_point import MANTISSA, Fixed, Integers, integers
+from maxrr.svm.exact.fixed_point import MANTISSA, Fixed, Integers, Slices, integers
 
 CLEARLY = 1e-8  # more than this of each sample's own length is beyond the span of the others: they are independent
 SAFELY = 1e-5  # more than this: even their products tell
@@ -32,6 +32,7 @@ class Near:
     bounds: Floats
     pull: Fixed
     tilt: Fixed  # one number
+    products: dict[int, Integers] = field(default_factory=dict)  # of some rows of X with all, as they were needed
 
     @cached_property
     def whole_bounds(self) -> Fixed:
@@ -39,6 +40,24 @@ class Near:
         if (self.bounds == 1.0).all():
             return Fixed(np.full(len(self.bounds), 1, dtype=object), 0)
         return Fixed.of(self.bounds)
+
+    @cached_property
+    def slices(self) -> Slices:
+        """The rows of X for exact products."""
+        return Slices.of(self.X)
+
+    @cached_property
+    def whole(self) -> Fixed:
+        """The numbers of X, row by row."""
+        return Fixed.of(self.X.ravel())
+
+    def gram(self, members: Ints) -> tuple[Integers, Integers, int]:
+        """X in whole numbers of 2^−bits, the products of some of its rows with each other, and the bits."""
+        whole, bits = self.whole.values.reshape(self.X.shape), self.whole.bits
+        for place in set(members.tolist()) - self.products.keys():
+            found = self.slices.product(Fixed(whole[place], bits))
+            self.products[place] = shift(found.values, 2 * bits - found.bits)
+        return whole, np.array([self.products[place][members] for place in members], dtype=object), bits
 
     def slopes(self) -> tuple[Integers, int]:
         """How the slope of the loss rises at each sample's turning point, and how far it is below zero before.
@@ -213,11 +232,9 @@ class FineBasis:
         self.members, self.C = members, near.C
         self.first = near.X[members[0]]
         self.rows = near.X[members[1:]] - self.first
-        self.origin = Fixed.of(self.first)
-        self.differences = [Fixed.of(row).minus(self.origin) for row in near.X[members[1:]]]
-        self.bits = max((row.bits for row in self.differences), default=0)
-        self.whole = np.array([row.at(self.bits) for row in self.differences], dtype=object).reshape(self.rows.shape)
-        gram = self.whole @ self.whole.T
+        whole, products, self.bits = near.gram(members)
+        self.origin, self.whole = Fixed(whole[members[0]], self.bits), whole[members[1:]] - whole[members[0]]
+        gram = products[1:, 1:] - products[1:, :1] - products[:1, 1:] + products[0, 0]
         self.scale = BITS - max((int(value).bit_length() for value in gram.diagonal()), default=0)
         self.lower, self.pivots = factorise(shift(gram, self.scale))
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked, on_accelerator
+from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked
 from maxrr.svm.certificate import Certificate
 from maxrr.svm.exact.basis import Near
 from maxrr.svm.exact.enclosure import Enclosure, Published, enclose, publish
-from maxrr.svm.exact.fixed_point import Fixed, Integers, combination, integers, signed_sum, signed_sums_on_device
+from maxrr.svm.exact.fixed_point import Fixed, Integers, combination, integers, signed_sums
 from maxrr.svm.exact.multipliers import Polished, Search, UnpolishedError, ends
 from maxrr.svm.problem import UP, Head, InsideSum, Samples, Screen, Trial
 
@@ -61,8 +61,12 @@ def propose(samples: Samples, trial: Trial, near: Bools, inside: Bools, a: Float
         samples.rows(places), trial.y[places], samples.penalties.C, samples.bounds[places], known.total, known.tilt
     )
     try:
-        search = Search(problem, a[places], b, BITS + 2 * problem.X.shape[1].bit_length(), trial.patient)
-        polished, enclosure, published = decide(samples, problem, search, places, known)
+        bits = BITS + 2 * problem.X.shape[1].bit_length()
+        search = Search(problem, a[places], b, bits, trial.patient, trial.fine_work)
+        try:
+            polished, enclosure, published = decide(samples, problem, search, places, known)
+        finally:
+            trial.fine_work = search.fine_work
     except (UnpolishedError, OverflowError):
         return None
     a = np.where(inside, samples.bounds, 0.0)
@@ -127,9 +131,11 @@ def decide(
         try:
             polished = search.run()
         except UnpolishedError:
-            if found is None:
+            if found is not None:
+                return found  # with bounds that leave some bytes open
+            if search.rough is None:
                 raise
-            return found  # with bounds that leave some bytes open
+            polished = search.rough
         enclosure = enclose(problem, polished, lengths)
         if enclosure is None:
             raise UnpolishedError("b is not optimal")
@@ -157,26 +163,18 @@ def largest_exponent(
 
 def inside_sum(samples: Samples, y: Floats, places: Ints, known: InsideSum | None) -> InsideSum:
     """The sums over the samples inside, from those over nearly the same samples if there are such."""
-    known = samples.base if known is None else known
-    if known is not None:
-        count = len(samples.codes)
-        gone, fresh = known.places[~marked(places, count)[known.places]], places[~marked(known.places, count)[places]]
-        if samples.base is not None or len(gone) + len(fresh) < len(places) // 2:
-            if len(fresh):
-                more = sums(samples, y, fresh)
-                known = InsideSum(
-                    places, known.total.plus(more.total), known.tilt.plus(more.tilt), known.weight.plus(more.weight),
-                    known.filled + more.filled,
-                )  # fmt: skip
-            if len(gone):
-                less = sums(samples, y, gone)
-                known = InsideSum(
-                    places, known.total.minus(less.total).reduced(), known.tilt.minus(less.tilt).reduced(),
-                    known.weight.minus(less.weight).reduced(),
-                    known.filled - less.filled,
-                )  # fmt: skip
-            return known
-    return sums(samples, y, places)
+    known = known or samples.base or sums(samples, y, places)
+    count = len(samples.codes)
+    gone, fresh = known.places[~marked(places, count)[known.places]], places[~marked(known.places, count)[places]]
+    if samples.base is None and len(gone) + len(fresh) > len(places) // 2:
+        return sums(samples, y, places)
+    for others, plus, with_counts in ((fresh, Fixed.plus, np.add), (gone, Fixed.minus, np.subtract)):
+        if len(others):
+            more = sums(samples, y, others)
+            pairs = ((known.total, more.total), (known.tilt, more.tilt), (known.weight, more.weight))
+            total, tilt, weight = (plus(*pair).reduced() for pair in pairs)
+            known = InsideSum(places, total, tilt, weight, with_counts(known.filled, more.filled))
+    return known
 
 
 def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
@@ -185,32 +183,28 @@ def sums(samples: Samples, y: Floats, places: Ints) -> InsideSum:
 
 
 def sums_of_heads(samples: Samples, parts: list[tuple[Ints, Floats]]) -> list[InsideSum]:
-    """The sums over some samples for each head, from their places and signs; on a device in one pass for all."""
-    if not (parts and samples.penalties.even and on_accelerator(samples.X)):
-        return [sum_of_head(samples, places, signs) for places, signs in parts]
+    """The sums over some samples for each head, from their places and signs; in one pass for all where they can be."""
+    if not (parts and samples.penalties.even):
+        return [weighted_sum(samples, places, signs) for places, signs in parts]
     everyone = np.unique(np.concatenate([places for places, _ in parts]))
     factors = np.zeros((len(parts), len(everyone)), dtype=np.int8)
     for row, (places, signs) in zip(factors, parts, strict=True):
         row[np.searchsorted(everyone, places)] = signs
-    found = signed_sums_on_device(samples.X, everyone, factors)
+    found = signed_sums(samples.X, everyone, factors)
     return [
         InsideSum(places, total, one_number(int(np.sum(signs))), one_number(len(places)), filled)
         for (places, signs), (total, filled) in zip(parts, found, strict=True)
     ]
 
 
-def sum_of_head(samples: Samples, places: Ints, signs: Floats) -> InsideSum:
-    """The sums over some samples with these signs."""
-    bounds = samples.bounds[places]
-    factors = Fixed(integers(map(int, signs)), 0) if samples.penalties.even else Fixed.of(bounds * signs)
+def weighted_sum(samples: Samples, places: Ints, signs: Floats) -> InsideSum:
+    """The sums over some samples with these signs and bounds that are not all the same."""
+    factors = Fixed.of(samples.bounds[places] * signs)
     total, filled = Fixed.zeros(samples.X.shape[1]), np.zeros(samples.X.shape[1], dtype=np.int64)
     for part in samples.parts(places):
         X = samples.rows(places[part])
         filled += np.count_nonzero(X, axis=0)
-        if samples.penalties.even:
-            total = total.plus(signed_sum(X, signs[part]))
-        else:
-            total = total.plus(combination(X, Fixed(factors.values[part], factors.bits)))
+        total = total.plus(combination(X, Fixed(factors.values[part], factors.bits)))
     tilt, weight = (integers([int(np.sum(part))]) for part in (factors.values, abs(factors.values)))
     return InsideSum(places, total, Fixed(tilt, factors.bits), Fixed(weight, factors.bits), filled)
 
@@ -303,15 +297,13 @@ def certify(
 
 
 def loss_of(samples: Samples, candidate: Candidate, margins: Floats) -> float:
-    """Σ cᵢ max(0, 1 − mᵢ) over all samples; of a part of them, those inside by their sums, without rounding."""
-    losses = samples.bounds * np.maximum(0.0, 1.0 - margins)
-    if samples.base is None:
-        return float(np.sum(losses))
+    """Σ cᵢ max(0, 1 − mᵢ) over all samples: of those inside by their sums, without rounding."""
     known, w, b = candidate.known, Fixed.of(candidate.published.w), Fixed.of(np.array([candidate.published.b]))
     scores = Fixed(integers([int(np.sum(known.total.values * w.values))]), known.total.bits + w.bits).plus(
         Fixed(known.tilt.values * b.values, known.tilt.bits + b.bits)
     )
-    return float(known.weight.minus(scores).rounded()[0]) + float(np.sum(losses[candidate.places]))
+    losses = samples.bounds[candidate.places] * np.maximum(0.0, 1.0 - margins[candidate.places])
+    return float(known.weight.minus(scores).rounded()[0]) + float(np.sum(losses))
 
 
 def one_number(value: int) -> Fixed:

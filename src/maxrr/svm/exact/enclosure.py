@@ -67,7 +67,7 @@ def enclose(near: Near, polished: Polished, lengths: Floats) -> Enclosure | None
             stops[number] = points[order[last]]
     zero = -scaled(int(polished.b.values[0]), polished.b.bits)
     slack = abs(zero) * 2.0**-50
-    low, high = middle(starts[0], zero - slack, stops[0]), middle(starts[1], zero + slack, stops[1])
+    low, high = sorted((starts[0], zero - slack, stops[0]))[1], sorted((starts[1], zero + slack, stops[1]))[1]
     return Enclosure(gap, radius, float(low), float(high))
 
 
@@ -77,10 +77,6 @@ def complementarity(near: Near, polished: Polished) -> Fixed:
     top = near.whole_bounds.at(polished.multipliers.bits)
     total = sum((ci - ai) * si if si > 0 else -ai * si for ai, ci, si in zip(a, top, short, strict=True))
     return Fixed(integers([total]), polished.multipliers.bits + polished.shortfall.bits)
-
-
-def middle(first: float, second: float, third: float) -> float:
-    return sorted((first, second, third))[1]
 
 
 @dataclass(frozen=True, eq=False)

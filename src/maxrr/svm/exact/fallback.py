@@ -155,13 +155,13 @@ def solve_surely(samples: Samples, trial: Trial) -> Head:
     head = finish(samples, trial, a, margins, b)
     if head is None:
         trial.patient = True
-        few = len(rows) <= FEW  # all of them may be pivoted on
-        head = finish(samples, trial, a, np.where(samples.alive, 1.0, np.inf) if few else margins, b)
+        # Few may all be pivoted on.
+        head = finish(samples, trial, a, np.where(samples.alive, 1.0, np.inf) if len(rows) <= FEW else margins, b)
     if head is not None:
         return head
     a[rows] = path.a
-    nothing = head_with_bounds(samples, trial, np.zeros(len(a)))
-    return min(head_with_bounds(samples, trial, a), nothing, key=lambda found: found.certificate.primal)
+    heads = [head_with_bounds(samples, trial, each) for each in (a, np.zeros(len(a)))]
+    return min(heads, key=lambda found: found.certificate.error)
 
 
 def head_with_bounds(samples: Samples, trial: Trial, a: Floats) -> Head:

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.svm.arrays import AnyArray, Floats, Ints, blocks, like, to_numpy
+from maxrr.svm.arrays import AnyArray, Floats, Ints, blocks, is_torch, like, to_numpy, wide
 
 MANTISSA = 53  # bits of a float64
 DIGIT = 16  # bits of a digit of a vector
 ROWS_PER_SUM = 4096  # rows summed at once: few enough for slices to be wide, and for the cache
-SUM_WIDTH = MANTISSA - 12 - 1
 
 Integers = NDArray[Any]  # of dtype object: Python's integers
 
@@ -145,19 +144,19 @@ class Slices:
         return Fixed(total, vector.bits + self.width * len(self.stacked) - lowest)
 
 
-def column_exponents(X: Floats) -> NDArray[np.int64]:
+def column_exponents(X: AnyArray) -> NDArray[np.int64]:
     """For each column the least c with all its numbers below 2^c in size."""
-    found: NDArray[np.int64] = np.frexp(np.max(np.abs(X), axis=0, initial=0.0))[1].astype(np.int64)
-    return found
+    largest = to_numpy(abs(X).amax(0)) if is_torch(X) else np.max(np.abs(X), axis=0, initial=0.0)
+    return np.asarray(np.frexp(largest)[1], dtype=np.int64)
 
 
-def slices(X: Floats, exponents: NDArray[np.int64], width: int) -> Iterator[Floats]:
+def slices(X: AnyArray, exponents: NDArray[np.int64], width: int) -> Iterator[AnyArray]:
     """Whole numbers of `width` bits that add up to X, the most significant first; at least one slice."""
     half = (width - exponents) // 2  # in two steps, as 2^(width − c) may be too large for a float64
-    rest = X * np.ldexp(1.0, half)
-    rest *= np.ldexp(1.0, width - exponents - half)
+    rest = X * like(np.ldexp(1.0, half), X)
+    rest *= like(np.ldexp(1.0, width - exponents - half), X)
     while True:
-        part = np.rint(rest)
+        part = rest.round()
         yield part
         rest -= part
         if not rest.any():
@@ -199,42 +198,22 @@ def carried(sums: Floats, width: int) -> Integers:
     return integers([int.from_bytes(flat[at : at + size], "little", signed=True) for at in range(0, len(flat), size)])
 
 
-def signed_sum(X: Floats, y: Floats) -> Fixed:
-    """Σ yᵢxᵢ for yᵢ = ±1."""
-    total = Fixed.zeros(X.shape[1])
-    for start in range(0, len(y), ROWS_PER_SUM):
-        rows, signs = X[start : start + ROWS_PER_SUM], y[start : start + ROWS_PER_SUM]
-        exponents = column_exponents(rows)
-        lowest = int(exponents.min(initial=0))
-        values, count = Fixed.zeros(X.shape[1]).values, 0
-        for part in slices(rows, exponents, SUM_WIDTH):
-            values, count = (values << SUM_WIDTH) + (signs @ part).astype(np.int64).astype(object), count + 1
-        total = total.plus(Fixed(values << integers((exponents - lowest).tolist()), SUM_WIDTH * count - lowest))
-    return total
-
-
-def signed_sums_on_device(X: AnyArray, places: Ints, signs: NDArray[np.int8]) -> list[tuple[Fixed, Ints]]:
+def signed_sums(X: AnyArray, places: Ints, signs: NDArray[np.int8]) -> list[tuple[Fixed, Ints]]:
     """Σ yᵢxᵢ over the rows at some places and how many numbers of each column are not zero, for some yᵢ = ±1 or 0.
 
     One sum for each row of `signs` (sums × places), in one pass over the rows of X.
     """
     total = [Fixed.zeros(X.shape[1]) for _ in signs]
     filled = np.zeros((len(signs), X.shape[1]), dtype=np.int64)
-    width = MANTISSA - max(len(places), 2).bit_length()  # of whole numbers whose sum is below 2^MANTISSA
     for part in blocks(X[: len(places)]):
-        rows, factors = X[like(places[part], X)].double(), like(signs[:, part], X).double()
-        filled += to_numpy(factors.abs() @ (rows != 0.0).double()).astype(np.int64)
-        exponents = np.frexp(to_numpy(rows.abs().amax(0)))[1].astype(np.int64)
+        rows, factors = wide(X[like(places[part], X)]), wide(like(signs[:, part], X))
+        width = MANTISSA - max(len(rows), 2).bit_length()  # of whole numbers whose sum is below 2^MANTISSA
+        filled += to_numpy(abs(factors) @ wide(rows != 0.0)).astype(np.int64)
+        exponents = column_exponents(rows)
         lowest = int(exponents.min(initial=0))
-        rest = rows * like(np.ldexp(1.0, width - exponents), X)  # by powers of two: nothing is rounded
         values, count = np.zeros(filled.shape, dtype=object), 0
-        while True:
-            whole = rest.round()
+        for whole in slices(rows, exponents, width):
             values, count = (values << width) + to_numpy(factors @ whole).astype(np.int64).astype(object), count + 1
-            rest -= whole
-            if not bool(rest.any()):
-                break
-            rest *= 2.0**width
         shift = integers((exponents - lowest).tolist())
         total = [
             known.plus(Fixed(mine << shift, width * count - lowest)) for known, mine in zip(total, values, strict=True)

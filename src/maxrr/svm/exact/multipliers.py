@@ -40,8 +40,8 @@ SLACK = 8  # bits of the residual that rounding of many multipliers may leave
 MOST_PIVOTS = 36  # from a good guess there are none, or a few
 FEW, MANY_PIVOTS = 200, 200  # so few samples are worth more of them
 VERY_MANY_PIVOTS = 1000  # where nothing else has helped
+FINE_WORK = 40_000  # products of integers that what else belongs to a basis of many bits takes as long as
 ROUGH = 1e-12  # of its terms: what float64 says of a margin
-ZERO, ZERO_BITS = 2.0**-60, 192
 GUARD = 24  # bits by which a multiplier may be out of its bounds, or a margin off, by the rounding of others
 
 
@@ -75,16 +75,19 @@ class UnpolishedError(ArithmeticError):
 class Search:
     """The active set method, from a guess of the multipliers (in units of C) and of b; margins are good to 2^−bits."""
 
-    def __init__(self, near: Near, guess: Floats, b: float, bits: int, patient: bool = False) -> None:
+    def __init__(
+        self, near: Near, guess: Floats, b: float, bits: int, patient: bool = False, fine_work: float = np.inf
+    ) -> None:
         steep = near.steepness()
         if not (np.isfinite(guess).all() and np.isfinite(b) and np.isfinite(steep)):
             raise UnpolishedError("the numbers are too far apart for float64")
         bits = max(bits, near.whole_bounds.bits, near.tilt.bits) + max(0, int(np.frexp(steep)[1]))
         self.near, self.bits, self.steep = near, bits, max(1.0, steep)
         self.top: Integers = near.whole_bounds.at(bits)
-        self.widened, self.length = False, float(np.max(np.abs(near.X), initial=0.0))
         self.signs = integers(int(sign) for sign in near.y)
-        self.slices = Slices.of(near.X)
+        self.slices = near.slices
+        self.patient, self.fine_work = patient, fine_work
+        self.rough: Polished | None = None  # of a patient search: the last one that float64 cannot tell from the end
         self.most_pivots = VERY_MANY_PIVOTS if patient else MANY_PIVOTS if len(near.y) <= FEW else MOST_PIVOTS
         self.basis: Basis | FineBasis | None = None  # of the members, if it is known
         room = np.minimum(guess, near.bounds - guess)
@@ -116,7 +119,6 @@ class Search:
 
     def widen(self, bits: int) -> None:
         """Switch to finer units."""
-        self.widened = True
         self.a, self.b, self.held_tilt = self.a << bits, self.b << bits, self.held_tilt << bits
         self.bits, self.top = self.bits + bits, self.top << bits
 
@@ -128,9 +130,6 @@ class Search:
                 self.b = target.b
                 self.balance()
                 w, short = self.from_target(target)
-                if len(self.a) > FEW and not self.widened and np.max(np.abs(w.rounded())) * self.length < ZERO:
-                    self.widen(ZERO_BITS)  # what looks like weights of zero takes more bits to be told from others
-                    continue
                 complete = len(self.members) == len(self.a)
                 entering = None if complete else self.entering(*self.roughly(w))
                 if entering is None:
@@ -139,6 +138,8 @@ class Search:
                         entering = self.entering(state.shortfall.rounded(), 2.0 ** -(self.bits // 2))
                     if entering is None:
                         return self.finish(state)
+                    if self.patient:
+                        self.rough = self.finish(state)
                 self.enter(*entering)
         raise UnpolishedError("the active set did not come to rest")
 
@@ -149,21 +150,20 @@ class Search:
         self.held = self.held.plus(Fixed(row.values * signed, row.bits + self.bits))
         self.held_tilt += signed
 
-    def weights(self, slices: Slices, a: Integers) -> Fixed:
-        """w for these multipliers of the basis, whose samples come as slices."""
-        signed = Fixed(a * self.signs[self.members], self.bits)
-        return self.held.plus(slices.combination(signed)).times(self.near.C)
-
     def factorise(self) -> Basis | FineBasis:
         """The basis of the current members."""
         if self.basis is None or self.basis.members.tolist() != self.members:
             basis = Basis(self.near, np.array(self.members))
             fine = not basis.independent() and len(self.members) <= MOST
-            self.basis = FineBasis(self.near, basis.members) if fine else basis
+            self.basis = self.fine_basis() if fine else basis
         return self.basis
 
-    def of_basis(self) -> Slices:
-        return self.slices.of_rows(self.members)
+    def fine_basis(self) -> FineBasis:
+        """The basis of the current members with many bits, unless the head has had enough of them."""
+        self.fine_work -= len(self.members) ** 2 * (len(self.members) + self.near.X.shape[1]) + FINE_WORK
+        if self.fine_work < 0.0:
+            raise UnpolishedError("samples on the margin depend on each other but for their last digits")
+        return FineBasis(self.near, np.array(self.members))
 
     def state(self, w: Fixed, short: Fixed) -> Polished:
         """What follows from the current multipliers, with which the basis falls short by so much."""
@@ -184,9 +184,9 @@ class Search:
 
     def target(self) -> Target:
         """The multipliers of the basis and b when it has margins of 1, to the last bit or so."""
-        members, signs, slices = self.members, self.signs[self.members], self.of_basis()
+        members, signs, slices = self.members, self.signs[self.members], self.slices.of_rows(self.members)
         a, b = self.a[members], self.b
-        w = self.weights(slices, a)
+        w = self.held.plus(slices.combination(Fixed(a * signs, self.bits))).times(self.near.C)
         lacking = shortfall(slices, signs, w, Fixed(integers([b]), self.bits)).times_each(signs)
         if not members:
             return Target(a, b, w, lacking)
@@ -221,7 +221,7 @@ class Search:
         signs, w, lacking = self.signs[self.members], target.w, target.lacking
         change = (self.a[self.members] - target.a) * signs
         if any(change):
-            moved, raised = self.effect(self.of_basis(), change)
+            moved, raised = self.effect(self.slices.of_rows(self.members), change)
             w, lacking = w.plus(moved), lacking.minus(raised)
         return w, lacking.times_each(signs)
 
@@ -272,12 +272,12 @@ class Search:
         if not self.members:
             self.members = [place]
             return
-        coefficients, distance = self.factorise().coefficients(self.near.X[place])
-        if distance <= DEPENDENT and len(self.members) <= MOST:  # look again, with more digits
-            coefficients, distance = FineBasis(self.near, np.array(self.members)).coefficients(self.near.X[place])
-            distance = distance if distance > NOTHING else 0.0
-        else:
-            distance = distance if distance > DEPENDENT else 0.0
+        basis = self.factorise()
+        coefficients, distance = basis.coefficients(self.near.X[place])
+        if distance <= DEPENDENT and isinstance(basis, Basis) and len(self.members) <= MOST:  # look with more digits
+            basis = self.fine_basis()
+            coefficients, distance = basis.coefficients(self.near.X[place])
+        distance = distance if distance > (NOTHING if isinstance(basis, FineBasis) else DEPENDENT) else 0.0
         if not np.isfinite(coefficients).all():
             raise UnpolishedError("the numbers are too far apart for float64")
         if distance > 0.0 and len(self.members) <= self.near.X.shape[1]:

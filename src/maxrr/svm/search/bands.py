@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maxrr.parallel.engine import Engine, InProcess, Threads
-from maxrr.svm.arrays import NO_EXPONENT, Bools, Floats, Ints, marked
+from maxrr.svm.arrays import NO_EXPONENT, Floats, Ints, marked
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
 from maxrr.svm.exact.fallback import UnsettledError
 from maxrr.svm.problem import Change, Head, Samples, Screen, Trial, moves, size
-from maxrr.svm.search.working_set import REACH, SMALLEST, for_each_head, refine
+from maxrr.svm.search.working_set import REACH, SMALLEST, WIDTH, for_each_head, refine
 
-WIDTH = 5e-2  # of the smoothing that Newton's method starts from, where a path does not lead there
 MOST_ROUNDS = 6
 MOST_CROSSED = 4  # times d + 1: if more samples are on another side than they were taken to be, the start was poor
 NOTHING = np.empty(0, dtype=np.int64)
@@ -52,10 +51,10 @@ class Lifted:
     crossed: Ints
 
 
-def settle(samples: Samples, bands: Sequence[Band | None], engine: Engine) -> list[Head | None]:
+def settle(samples: Samples, bands: Sequence[Band | Head | None], engine: Engine) -> list[Head | None]:
     """Solve every head on its band. A head without a band, or that its band does not settle, is None."""
-    found: list[Head | None] = [None] * len(bands)
-    active = {number: band for number, band in enumerate(bands) if band is not None}
+    found = [band if isinstance(band, Head) else None for band in bands]
+    active = {number: band for number, band in enumerate(bands) if isinstance(band, Band)}
     for _ in range(MOST_ROUNDS if active else 0):
         heads = for_each_head(engine, solve_band, [band.parcel() for band in active.values()])
         solved = {number: lift(active[number], head) for number, head in zip(active, heads, strict=True) if head}
@@ -100,14 +99,11 @@ def band_around(samples: Samples, head: Head, change: Change | None = None, move
     far = known.places[~in_band[known.places]]
     alpha = np.where(inside[places], samples.caps_at(places), 0.0)
     alpha[np.searchsorted(places, head.on_margin)] = head.multipliers
-    if change is not None:
-        change = Change(np.searchsorted(places, leaving), change.multipliers, np.searchsorted(places, change.arriving))
-        alpha[change.leaving] = 0.0
     here = np.searchsorted(places, known.places[in_band[known.places]])
     exponent = int(np.max(samples.exponents[far], initial=NO_EXPONENT))
     part = samples.only(places, replace(known, places=here), exponent)
     trial = trial_at(part, part.signs(head.positive), head.positive, head.w, head.b, alpha, WIDTH)
-    trial.near, trial.change, trial.moved = True, change, np.searchsorted(places, moved)
+    trial.near, trial.moved = True, np.searchsorted(places, moved)
     return Band(places, far, part, trial, head.w, head.b, head.screen)
 
 
@@ -153,9 +149,8 @@ def screened(samples: Samples, band: Band, head: Head) -> Lifted | None:
 
     None if it does not clear them.
     """
-    if band.screen is None:
+    if band.screen is None or head.screen is None:
         return None
-    assert head.screen is not None
     near = marked(band.screen.places, len(samples.codes))
     near[band.places] = False
     others = np.flatnonzero(near & samples.alive)
@@ -164,32 +159,29 @@ def screened(samples: Samples, band: Band, head: Head) -> Lifted | None:
     distance = distances(samples.lengths[others], head.w, head.b, margins)
     known = Screen(others, distance, np.inf, 1.0).with_known(band.places[head.screen.places], head.screen.distance)
     screen = band.screen.after(size(head.w - band.w), abs(head.b - band.b), known.places, known.distance)
-    slack = head.certificate.weight_error, head.certificate.bias_error + 2.0 * TOUCHING
-    if screen.rest_in_doubt(*slack):
+    if screen.rest_in_doubt(*slack_of(head)):
         return None
-    inside = marked(head.inside, len(samples.codes))[others]
-    crossed = on_another_side(samples.lengths[others], margins, distance, inside, slack)
     screen = screen.of_nearest(2 * kept(len(head.w)), samples.lengths)
-    whole = replace(head, certificate=with_longest(head.certificate, samples), screen=screen)
-    return Lifted(whole, others[crossed])
+    return completed(samples, head, others, margins, distance, screen)
 
 
 def looked_at(samples: Samples, band: Band, head: Head, scores: Floats) -> Lifted:
     """Complete a head by the scores of all samples."""
-    y, inside = samples.signs(head.positive), marked(head.inside, len(samples.codes))
-    margins = np.where(samples.alive, y * (scores + head.b), np.inf)
-    distance = distances(samples.lengths, head.w, head.b, margins)
-    slack = head.certificate.weight_error, head.certificate.bias_error + 2.0 * TOUCHING
-    crossed = on_another_side(samples.lengths, margins, distance, inside, slack) & samples.alive
-    crossed[band.places] = False  # these were looked at more closely
+    margins = np.where(samples.alive, samples.signs(head.positive) * (scores + head.b), np.inf)
     screen = screen_of(samples, head.w, head.b, margins)
-    whole = replace(head, certificate=with_longest(head.certificate, samples), screen=screen)
-    return Lifted(whole, np.flatnonzero(crossed))
+    others = np.flatnonzero(samples.alive & ~marked(band.places, len(margins)))  # the band was looked at more closely
+    distance = distances(samples.lengths[others], head.w, head.b, margins[others])
+    return completed(samples, head, others, margins[others], distance, screen)
 
 
-def on_another_side(
-    lengths: Floats, margins: Floats, distance: Floats, inside: Bools, slack: tuple[float, float]
-) -> Bools:
-    """Which samples are not proved to be on the side that they were taken to be on, at the exact solution."""
-    found: Bools = ((margins < 1.0) != inside) | ~(distance > moves(lengths, *slack))
-    return found
+def completed(samples: Samples, head: Head, others: Ints, margins: Floats, distance: Floats, screen: Screen) -> Lifted:
+    """The head, and which of the other samples are not proved to be on the side that they were taken to be on."""
+    inside = marked(head.inside, len(samples.codes))[others]
+    crossed = ((margins < 1.0) != inside) | ~(distance > moves(samples.lengths[others], *slack_of(head)))
+    certificate = with_longest(head.certificate, samples)
+    return Lifted(replace(head, certificate=certificate, screen=screen), others[crossed])
+
+
+def slack_of(head: Head) -> tuple[float, float]:
+    """How far weights and bias of the exact solution can be from these."""
+    return head.certificate.weight_error, head.certificate.bias_error + 2.0 * TOUCHING

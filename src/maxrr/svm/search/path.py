@@ -1,13 +1,12 @@
 """From a point near the solution to the solution itself, or from the solution of one problem to that of another.
 
-Any multipliers within their bounds, with any b, solve a problem that is somewhat different: one that asks of each
-sample not for a margin of 1 but for the margin that it has. And what was solved before some samples left or arrived is
-the solution of a problem in which they weigh as much as before. So let all these differences fade, linearly with a time
-t from 0 to 1: the margins asked for become 1, samples that leave weigh less and less, samples that arrive more and
-more. The solution follows continuously. As long as no sample changes sides, those on the margin have to keep the
-margin asked for, which is a linear system (`MarginSystem`): weights, bias and multipliers move along a straight
-line. It ends where a multiplier meets a bound, or a margin the one asked for. Then that sample changes
-sides, the system is updated for it, and the next line begins. At t = 1 the problem is solved.
+The loss is piecewise quadratic, and its pieces meet where margins are 1. So go down along lines on which the samples on
+the margin stay there. At the lowest point of such a line either one more sample has come to the margin, or its
+minimum with these samples on the margin is reached. Then their multipliers follow from a linear system
+(`MarginSystem`), and one that is out of its bounds says that its sample is to leave: to the side of that bound, along
+the next line. Samples that the line leads across the margin on its way only change what it costs to go on. Every line
+leads down, and where no multiplier is out of its bounds the problem is solved: an active set method with exact line
+searches, in which the sample that leaves is the one whose line falls most steeply.
 
 Nothing here has to be believed: what comes out is a guess for `exact/multipliers.py`. Where samples are tied or too
 many change sides, it gives up.
@@ -17,165 +16,137 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm
+from scipy.linalg.blas import dgemm, dger
 from scipy.linalg.lapack import dtrtrs
 
-from maxrr.svm.arrays import GOLDEN, Bools, Floats, Ints
+from maxrr.svm.arrays import Bools, Floats, Ints
 
 # The samples on the margin and the linear system that they make, up to date while samples come and go.
 #
-# Scores of these samples are to rise by given amounts while the classes stay in balance: that asks for the inverse of
-# the matrix of their products. A sample more or less changes the inverse by one product of a vector with itself, and
-# the solution by a multiple of that vector, so that an update costs the square of the number of samples, not its cube.
+# Scores of these samples are to have given values while the classes stay in balance. The matrix of that system has the
+# products of the samples, bordered by ones. A sample more or less changes its inverse by one product of a vector with
+# itself, so that an update costs the square of the number of samples, not its cube.
 
 
 DEPENDENT = 1e-9  # of a sample's length: nearer than this to the span of those on the margin, it depends on them
 CANCELLED = 1e-6  # of the square of a sample's length: where less than this is left, digits were lost
-TOGETHER = 32  # updates are added to the inverse at once: each would read and write all of it
+TOGETHER = 32  # updates are added to the inverse at once, each of which would read and write all of it,
+SMALL = 256  # unless it has fewer rows than this
+ROOM = 64  # for so many samples more: with too much of it, products are of zeros
 
 
 class MarginSystem:
-    """The samples on the margin, each in a slot, and the inverse of the matrix of their products.
+    """The samples on the margin, each in a slot, and the inverse of their system. Empty slots have zeros.
 
-    Every sample has one number more, √size: then the inverse exists for up to d + 1 of them, and a shift of b can be
-    told from a change of w. Empty slots have zeros. The solution for one right side is kept up to date.
+    Vectors have a number for each slot, and one more: for the balance of the classes, or b.
     """
 
-    def __init__(self, X: Floats, size: float) -> None:
-        slots = X.shape[1] + 1
-        self.all, self.size, self.count = X, size, 0
-        self.places = np.full(slots, -1)
-        self.X = np.zeros((slots, X.shape[1]))
-        self.older, self.updates = np.zeros((slots, slots), order="F"), 0  # the inverse before the latest updates
-        self.vectors, self.factors = np.zeros((slots, TOGETHER), order="F"), np.zeros(TOGETHER)  # and these updates
-        self.right = np.zeros((2, slots))  # what is asked of the scores, and ones
-        self.solution = np.zeros((2, slots))  # right · inverse
+    def __init__(self, X: Floats, small: int = SMALL) -> None:
+        self.all, self.small = X, small
 
     @property
-    def filled(self) -> Bools:
-        return self.places >= 0
+    def filled(self) -> Ints:
+        return np.flatnonzero(self.places >= 0)
 
     @property
     def full(self) -> bool:
-        return self.count == len(self.places)
+        return bool(self.count > self.all.shape[1])
 
     def begin(self, places: Ints) -> bool:
         """Put these samples into slots; return whether they are independent."""
-        self.count = count = len(places)
-        if not 0 < count <= len(self.places):
+        self.count, dimension = (count := len(places)), self.all.shape[1]
+        if not 0 < count <= dimension + 1:
             return False
-        self.places[:], self.X[count:], self.right[1] = -1, 0.0, 0.0
-        self.places[:count], self.X[:count], self.right[1, :count] = places, self.all[places], 1.0
-        gram = self.X[:count] @ self.X[:count].T + self.size
+        self.slots = slots = min(count + ROOM, dimension + 1)
+        self.places, self.X, self.right = np.full(slots, -1), np.zeros((slots, dimension)), np.zeros(slots + 1)
+        self.older, self.diagonal = np.zeros((slots + 1, slots + 1), order="F"), np.zeros(slots + 1)
+        self.vectors, self.factors = np.zeros((slots + 1, TOGETHER), order="F"), np.zeros(TOGETHER)
+        self.updates, self.waiting = 0, 0  # so many in all, and of these are yet to be added
+        self.places[:count], self.X[:count] = places, self.all[places]
+        # With one number more for every sample, √size, the matrix of their products has an inverse.
+        gram = self.X[:count] @ self.X[:count].T
+        size = float(gram.diagonal().max()) or 1.0
+        gram += size
         try:
             factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
         except np.linalg.LinAlgError:
             return False
-        half, self.updates = dtrtrs(factor, np.eye(count), trans=1)[0], 0
-        self.older[:], self.vectors[:] = 0.0, 0.0
-        self.older[:count, :count] = half.T @ half
+        half = dtrtrs(factor, np.eye(count), trans=1)[0]
+        sums = half.sum(axis=1)
+        self.older[:count, :count], self.older[-1, -1] = half.T @ half, size
+        self.diagonal[:] = self.older.diagonal()
+        balance = np.zeros(self.slots + 1)
+        balance[:count], balance[-1] = sums @ half, -1.0
+        self.update(-1.0 / float(sums @ sums), balance)
         return not (factor.diagonal() <= DEPENDENT * np.sqrt(gram.diagonal())).any()
 
-    def times(self, vector: Floats) -> Floats:
-        """inverse · vector."""
-        return self.older @ vector + self.vectors @ (self.factors * (vector @ self.vectors))
+    def solve(self, scores: Floats, tilt: float) -> Floats:
+        """Signed multipliers that sum up to `tilt`, and then a b, with which the samples get these scores."""
+        self.right[:-1], self.right[-1] = scores, tilt
+        found = self.older @ self.right
+        if self.waiting:
+            found += self.vectors @ (self.factors * (self.right @ self.vectors))
+        return np.asarray(found)
 
-    def ask(self, scores: Floats) -> None:
-        """Set how much the scores of the samples, by slot, are to rise."""
-        self.right[0] = scores
-        self.solution[0], self.solution[1] = self.times(self.right[0]), self.times(self.right[1])
+    def column(self, slot: int) -> Floats:
+        """A column of the inverse."""
+        if not self.waiting:
+            return self.older[:, slot].copy()
+        return np.asarray(self.older[:, slot] + self.vectors @ (self.factors * self.vectors[slot]))
 
-    def solve(self, tilt: float) -> tuple[Floats, float]:
-        """Signed multipliers that sum up to −tilt and a shift of b, which raise the scores by as much as was asked."""
-        (found, balance), (total, weight) = self.solution, self.solution @ self.right[1]
-        shift = float((total + tilt) / weight)
-        return found - shift * balance, shift - self.size * tilt
-
-    def note(self, factor: float, vector: Floats) -> None:
+    def update(self, factor: float, vector: Floats) -> None:
         """Add factor · vectorᵀ vector to the inverse."""
-        number = self.updates % TOGETHER
-        self.vectors[:, number], self.factors[number] = vector, factor
+        self.diagonal += factor * vector * vector
         self.updates += 1
-        if number == TOGETHER - 1:
-            dgemm(1.0, self.vectors * self.factors, self.vectors, trans_b=1, beta=1.0, c=self.older, overwrite_c=1)
+        if self.slots < self.small:
+            dger(factor, vector, vector, a=self.older, overwrite_a=1)
+            return
+        if not self.waiting:
             self.vectors[:] = 0.0
+        self.vectors[:, self.waiting], self.factors[self.waiting] = vector, factor
+        self.waiting += 1
+        if self.waiting == TOGETHER:
+            dgemm(1.0, self.vectors * self.factors, self.vectors, trans_b=1, beta=1.0, c=self.older, overwrite_c=1)
+            self.waiting = 0
 
-    def drop(self, slot: int) -> None:
-        """Take a sample out of its slot."""
-        column = self.older[:, slot] + self.vectors @ (self.factors * self.vectors[slot])
-        factor = -1.0 / column[slot]
-        # The solution without what was asked of the sample, and then without the sample.
-        asked = self.right[:, slot].copy()
-        self.places[slot], self.X[slot], self.right[:, slot] = -1, 0.0, 0.0
-        self.solution += (factor * (self.right @ column) - asked)[:, None] * column
-        self.solution[:, slot] = 0.0
+    def drop(self, slot: int, column: Floats) -> None:
+        """Take a sample out of its slot, which has this column of the inverse."""
+        if self.count > 1:
+            self.update(-1.0 / column[slot], column)
+        self.older[slot] = self.older[:, slot] = self.vectors[slot] = self.diagonal[slot] = 0.0
+        self.places[slot], self.X[slot] = -1, 0.0
         self.count -= 1
-        self.note(factor, column)
-        self.older[slot] = self.older[:, slot] = self.vectors[slot] = 0.0
 
-    def toward(self, place: int) -> tuple[Floats, float]:
-        """A sample as a combination of those in slots, as far as that goes, and the square of what is left of it."""
-        x, filled = self.all[place], self.right[1]
-        products = self.X @ x + self.size * filled
-        found = self.times(products) * filled
-        length = float(x @ x) + self.size
-        beyond = length - float(found @ products)
+    def toward(self, place: int) -> tuple[Floats, float, Floats]:
+        """A sample as a combination of the others, as far as that goes; the square of what is left; the products."""
+        x = self.all[place]
+        products = self.X @ x
+        found, length = self.solve(products, 1.0), float(x @ x)
+        beyond = length - float(found[:-1] @ products) - float(found[-1])
         if beyond < CANCELLED * length:  # what is left is mostly rounding: look at it itself
-            rest, missing = x - found @ self.X, 1.0 - float(found.sum())
-            found += self.times(self.X @ rest + self.size * missing * filled) * filled
-            rest, missing = x - found @ self.X, 1.0 - float(found.sum())
-            beyond = float(rest @ rest) + self.size * missing**2
-        return found, beyond if beyond > DEPENDENT**2 * length and not self.full else 0.0
+            found += self.solve(self.X @ (x - found[:-1] @ self.X), 1.0 - float(found[:-1].sum()))
+            rest = x - found[:-1] @ self.X
+            beyond = float(rest @ rest)
+        return found, beyond if beyond > DEPENDENT**2 * length else 0.0, products
 
-    def take(self, place: int, toward: Floats, beyond: float, score: float) -> int:
-        """Put a sample, whose score is to rise by `score`, into an empty slot; which one."""
+    def take(self, place: int, toward: Floats, beyond: float) -> int:
+        """Put a sample into an empty slot; return which."""
         slot = int(self.places.argmin())
         toward[slot] = -1.0
-        self.places[slot], self.X[slot], self.right[:, slot] = place, self.all[place], (score, 1.0)
-        self.solution += ((self.right @ toward) / beyond)[:, None] * toward
+        self.update(1.0 / beyond, toward)
+        self.places[slot], self.X[slot] = place, self.all[place]
         self.count += 1
-        self.note(1.0 / beyond, toward)
         return slot
 
 
-# Distances that change linearly with time, and which of them is the first to vanish.
-
-
-class Race:
-    """Distances that shrink over time, to find which vanishes first. Infinite distances take no part.
-
-    >>> race = Race(np.array([3.0, 1.0, 2.0]))
-    >>> race.speed[:] = -1.0, 1.0, -2.0
-    >>> race.first()
-    (1.0, 2)
-    """
-
-    def __init__(self, distance: Floats) -> None:
-        self.distance, self.speed = distance, np.zeros_like(distance)
-
-    def first(self) -> tuple[float, int]:
-        """Return how long it takes until a distance vanishes, and which distance; −1 if none does."""
-        nearing = (self.speed < 0.0).nonzero()[0]
-        if not len(nearing):
-            return np.inf, -1
-        lengths = self.distance[nearing] / self.speed[nearing]
-        number = lengths.argmax()
-        return max(-float(lengths[number]), 0.0), int(nearing[number])
-
-
 OUTSIDE, MARGIN, INSIDE = 1.0, 0.0, -1.0  # on which side of the margin
-DRIFTED, FINE = 1e-7, 1e-11  # margins that are off by more than this, on the way and at its end
+DRIFTED, FINE = 1e-9, 1e-11  # margins that are off by more than this, on the way and at its end
 AT_BOUND = 1e-9  # of its upper bound: a multiplier nearer than this to a bound is at it
-PAUSE = 1e-12  # a line shorter than this leads nowhere,
-MOST_PAUSES = 20  # and so many in a row mean that samples are tied
-ROUNDING = 1e-13  # of a margin near 1
-CLEAR = 0.1  # of how far a sample is out of place, at most: so much clear of the margin it is
-WATCHED = 96  # samples at least, or (d + 1)/2, are watched for meeting the margin,
-NEARER = 1e-3  # times as near as they are samples out of place count,
-LOOK = 32  # and after so many events it is looked which ones these should be
+PAUSE = 1e-24  # of the square of the weights: no step
+MOST_PAUSES = 20  # so many lines in a row that lead nowhere mean that samples are tied
+WATCHED = 1 << 16  # numbers of the samples nearest to the margin, and (d + 1)/2 samples, are watched for meeting it,
+LOOK = 32  # and after so many lines it is looked which ones these should be
 ANEW = 192  # updates after which the system is factored anew
-MOST_LEGS = 8  # from 0 to 1: once more, if samples that were not watched have crossed
 
 
 @dataclass(frozen=True)
@@ -189,271 +160,217 @@ class Followed:
     multipliers: Floats
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line on which the samples on the margin stay there. Its slope is bend · way − fall, until others meet it."""
+
+    step: Floats  # of w
+    shift: float  # of b
+    fall: float
+    bend: float
+
+
 class Path:
-    """One head on its way: samples (m × d), their multipliers, and the upper bounds of these at both ends.
+    """One head on its way: samples (m × d) with the upper bounds of their multipliers, and which are on the margin.
 
-    Samples that are not given are taken to stay where they are; `off` is Σ αᵢyᵢ over all, those included.
-
-    What can end a line takes part in a race. Its distances are, by slot, how far the multipliers of the samples on the
-    margin are above zero, then how far they are below their upper bounds, and then how far the samples that are watched
-    are from the margin asked for. `alpha` has the multipliers of samples on the margin only when they were settled.
+    Samples that are not given are taken to stay where they are: `pull` and `tilt` are Σ αᵢyᵢxᵢ and Σ αᵢyᵢ over them.
+    `found` has the multipliers and b at the lowest point with these samples on the margin.
     """
 
     def __init__(
-        self, X: Floats, y: Floats, w: Floats, b: float, alpha: Floats, first: Floats, last: Floats, off: float
+        self, X: Floats, y: Floats, w: Floats, b: float, on_margin: Bools, caps: Floats, pull: Floats, tilt: float
     ) -> None:
-        self.X, self.y, self.w, self.b, self.alpha = X, y, w.copy(), b, alpha.copy()
-        slack = AT_BOUND * first
-        between = (alpha > slack) & (alpha < first - slack)
-        self.margins = y * (X @ w + b)
-        inside = np.where(first > 0.0, alpha >= first - slack, self.margins < 1.0)
-        self.side = np.where(between, MARGIN, np.where(inside, INSIDE, OUTSIDE))
-        self.on_margin, self.slots = MarginSystem(X, float(np.vdot(X, X)) / max(len(X), 1) or 1.0), X.shape[1] + 1
-        self.signs, self.rises = np.zeros((2, self.slots))  # yᵢ and `rise` of the samples in slots
-        self.direction = np.ones(X.shape[1] + 2)  # how w, b and time change per unit of time
-        self.parts = np.modf(np.arange(1.0, len(y) + 1.0) * GOLDEN)[0]  # from 0 to 1, all different
-        self.set_out(first, last, off)
-
-    def set_out(self, first: Floats, last: Floats, off: float) -> None:
-        """Begin a leg from 0 to 1, along which the corrections that make the present point a solution fade out."""
-        self.time, self.first, self.last, self.rise, self.off = 0.0, first, last, last - first, off
-        self.moving = np.flatnonzero(self.rise)
-        self.left = -1  # the sample that has just left the margin, and does not come back at once
-        self.lift = 1.0 - self.asked_here()
-        self.lift[np.abs(self.lift) <= ROUNDING] = 0.0
-
-    def asked_here(self) -> Floats:
-        """Return for each sample the margin to ask for, so that the present point is optimal.
-
-        A sample on the margin is asked for the margin that it has, any other for one that it misses or exceeds. Samples
-        on the wrong side are moved by different parts, so that they do not all reach the margin at once.
-        """
-        clear = np.maximum(self.side * (1.0 - self.margins), 0.0) * (1.0 + CLEAR * self.parts)
-        return np.where(self.side == MARGIN, self.margins, 1.0 - self.side * clear)
-
-    def distances(self) -> Floats:
-        """Return how far samples are from the margin that is asked for now; negative on its wrong side."""
-        return self.side * (self.margins - 1.0 + (1.0 - self.time) * self.lift)
-
-    def cap(self, place: int) -> float:
-        """Return the present upper bound of a multiplier."""
-        return float(self.first[place] + self.time * self.rise[place])
+        self.X, self.y, self.w, self.b, self.caps, self.pull, self.tilt = X, y, w, b, caps, pull, tilt
+        self.side = np.where(on_margin, MARGIN, OUTSIDE)  # until it was looked
+        self.on_margin = MarginSystem(X)
+        self.lowest = self.steady = False  # whether that is here, and whether all was looked at here
 
     @np.errstate(all="ignore")  # numbers may overflow
-    def follow(self, most_events: int) -> Followed | None:
-        """The solution at the end, or None if that takes more events, samples are tied or numbers too far apart."""
-        legs, pauses, possible = 1, 0, self.begin()
-        for events in range(1, most_events + 1):
-            if not (possible and self.aim()):
+    def follow(self, most_lines: int) -> Followed | None:
+        """The solution, or None if that takes more lines, samples are tied or numbers too far apart."""
+        pauses, possible = 0, self.begin() and self.look()
+        for lines in range(1, most_lines + 1):
+            if not possible:
                 return None
-            length, number = self.race.first()
-            self.advance(min(length, 1.0 - self.time))
-            if self.time < 1.0:
-                pauses = pauses + 1 if length <= PAUSE else 0
-                possible = pauses <= MOST_PAUSES and self.change(number)
-                if possible and events % LOOK == 0:
-                    self.settle()
-                    possible = (self.on_margin.updates < ANEW and self.look()) or self.begin()
-            else:
-                self.settle()
-                if not (self.look(FINE) or self.begin(FINE)):
-                    return None
-                if not (self.out_of_bounds().any() or (self.distances() < -FINE).any()):
+            line = self.down() or self.off()
+            if line is None:
+                if self.steady:
                     return self.end()
-                # Samples that were not watched have crossed, or rounding was too much: the same again, from here.
-                legs += 1
-                possible = legs <= MOST_LEGS and self.set_out_again()
+                possible = self.look(FINE)
+                continue
+            self.steady = False
+            length, meeting = self.go(line)
+            self.lowest = meeting < 0
+            pauses = 0 if length > 0.0 else pauses + 1
+            possible = math.isfinite(length) and pauses <= MOST_PAUSES
+            possible = possible and (self.lowest or self.join(meeting))
+            if possible and lines % LOOK == 0:
+                possible = (self.on_margin.updates < ANEW or self.begin()) and self.look()
         return None
 
-    def begin(self, tolerance: float = DRIFTED) -> bool:
-        """Factor the system anew, and look at all samples; whether it has a solution."""
-        return self.on_margin.begin(np.flatnonzero(self.side == MARGIN)) and self.look(tolerance)
+    def begin(self) -> bool:
+        """Factor the system anew; return whether it has a solution."""
+        if not self.on_margin.begin(np.flatnonzero(self.side == MARGIN)):
+            return False
+        places = self.on_margin.places
+        self.signs, self.tops = np.where(places >= 0, (self.y[places], self.caps[places]), ((0.0,), (1.0,)))
+        self.slack = AT_BOUND * self.tops
+        self.find()
+        return True
 
-    def settle(self) -> None:
-        """Note the multipliers of the samples on the margin."""
-        filled = self.on_margin.filled
-        self.alpha[self.on_margin.places[filled]] = self.race.distance[: self.slots][filled]
+    def find(self) -> None:
+        """Compute anew what is kept up to date."""
+        self.found = self.on_margin.solve(self.signs - self.on_margin.X @ self.pull, -self.tilt)
+
+    def cross(self, places: Ints) -> tuple[Floats, float]:
+        """Let samples change from one side to the other; return how they pull more than before."""
+        sides = -self.side[places]
+        signed = -sides * self.caps[places] * self.y[places]
+        change, total = signed @ self.X[places], float(signed.sum())
+        self.side[places], self.pull, self.tilt = sides, self.pull + change, self.tilt + total
+        return change, total
 
     def look(self, tolerance: float = DRIFTED) -> bool:
-        """Recompute the margins of all samples, free of accumulated rounding, and start the race to the next event."""
-        filled = self.on_margin.filled
-        members = self.on_margin.places[filled]
-        for attempt in range(3):
-            if self.time > 0.0 or attempt:  # where a leg begins they are known
-                self.margins = self.y * (self.X @ self.w + self.b)
-            off = np.zeros(self.slots)
-            asked = 1.0 - (1.0 - self.time) * self.lift[members]
-            off[filled] = self.y[members] * (asked - self.margins[members])
+        """Recompute the margins of all samples, free of accumulated rounding, and choose those to watch."""
+        system, filled = self.on_margin, self.on_margin.filled
+        members = system.places[filled]
+        if self.lowest:
+            self.find()
+            self.w, self.b = self.pull + self.found[:-1] @ system.X, float(self.found[-1])
+        for _ in range(3):
+            margins = self.y * (self.X @ self.w + self.b)
+            off = np.zeros(system.slots)
+            off[filled] = self.y[members] * (1.0 - margins[members])
             if np.abs(off).max() <= tolerance:
                 break
-            self.on_margin.ask(off)
-            signed, shift = self.on_margin.solve(0.0)
-            self.w, self.b = self.w + signed @ self.on_margin.X, self.b + shift
-            self.alpha[members] += signed[filled] * self.y[members]
+            change = system.solve(off, 0.0)
+            self.w, self.b = self.w + change[:-1] @ system.X, self.b + float(change[-1])
         else:
             return False
-        if self.time < 1.0:  # samples that crossed are asked for what they have
-            crossed = self.distances() < -DRIFTED
-            self.lift[crossed] = (1.0 - self.asked_here()[crossed]) / (1.0 - self.time)
-        self.line_up(filled, members)
-        self.ask()
+        crossed = np.flatnonzero(self.side * (margins - 1.0) < -tolerance)
+        self.steady = not len(crossed)
+        if len(crossed):
+            self.cross(crossed)
+        self.lowest = self.lowest and self.steady
+        self.find()
+        # The nearest are watched. Each line until the next look may add one that leaves the margin.
+        distances = np.abs(margins - 1.0)
+        distances[members] = np.inf
+        width = self.X.shape[1] + 1
+        count = min(WATCHED // width + width // 2, len(distances) - len(members))
+        nearest = np.argpartition(distances, count - 1)[:count] if count else members[:0]
+        self.watched, self.numbers = np.append(nearest, np.full(LOOK, -1)), np.full(len(distances), -1)
+        self.numbers[nearest], self.next_number = np.arange(count), count
+        self.rows = np.zeros((count + LOOK, width), dtype=np.float32)  # for who comes next, 24 bits are enough
+        self.rows[:count, :-1], self.rows[:count, -1] = self.X[nearest], 1.0
+        self.rows[:count] *= self.y[nearest, None]
+        self.direction = np.empty_like(self.rows[0])
+        self.sides = np.append(self.side[nearest], np.zeros(LOOK))
+        self.distance = np.append(np.maximum(self.side[nearest] * (margins[nearest] - 1.0), 0.0), np.zeros(LOOK))
         return True
-
-    def line_up(self, filled: Bools, members: Ints) -> None:
-        """Start a race of the samples on the margin and those that are watched.
-
-        These are the ones nearest to it, those on the move, and of those out of place, which come to the margin when
-        what is asked of them has faded, as many as there are slots.
-        """
-        distances = self.distances()
-        nearness = np.where(self.side == MARGIN, np.inf, np.abs(distances))
-        misplaced = self.side * (self.margins - 1.0) < -FINE
-        nearness[misplaced] *= NEARER
-        nearness[self.moving] = -1.0
-        more = min(int(np.count_nonzero(misplaced)), self.slots) + len(self.moving)
-        count = min(max(self.slots // 2, WATCHED) + more, len(nearness) - 1)
-        watched = np.argpartition(nearness, count)[:count]
-        # Each event until the next look may add one that has left the margin.
-        self.watched, self.numbers = np.concatenate([watched, np.full(LOOK, -1)]), np.full(len(nearness), -1)
-        self.numbers[watched], self.next_number = np.arange(count), count
-        self.rows = np.zeros((count + LOOK, len(self.direction)), dtype=np.float32)
-        self.rows[:count] = self.approach(watched)
-        self.signs[:], self.rises[:] = 0.0, 0.0
-        self.signs[filled], self.rises[filled] = self.y[members], self.rise[members]
-        room = np.full((2, self.slots), np.inf)
-        room[0, filled] = self.alpha[members]
-        room[1, filled] = self.first[members] + self.time * self.rise[members] - self.alpha[members]
-        self.race = Race(np.concatenate([*room, distances[watched], np.full(LOOK, np.inf)]))
-
-    def approach(self, places: Ints) -> NDArray[np.float32]:
-        """Rows whose products with the direction tell how fast distances of these samples change.
-
-        For which sample comes next, 24 bits are enough.
-        """
-        rows, side = np.empty((len(places), len(self.direction)), dtype=np.float32), self.side[places]
-        signed = side * self.y[places]
-        np.multiply(self.X[places], signed[:, None], out=rows[:, :-2])
-        rows[:, -2], rows[:, -1] = signed, -side * self.lift[places]
-        return rows
-
-    def out_of_bounds(self) -> Bools:
-        """Samples on the margin whose multipliers rounding has taken out of their bounds, at the end."""
-        slack = AT_BOUND * self.last
-        found: Bools = (self.side == MARGIN) & ((self.alpha < -slack) | (self.alpha > self.last + slack))
-        return found
-
-    def set_out_again(self) -> bool:
-        """Another leg, from where this one ended, with multipliers put back to their bounds."""
-        out, inside = self.out_of_bounds(), self.alpha > 0.0
-        change = np.where(out, np.where(inside, self.last, 0.0) - self.alpha, 0.0)
-        self.alpha, self.w = self.alpha + change, self.w + (change * self.y) @ self.X
-        self.side[out] = np.where(inside, INSIDE, OUTSIDE)[out]
-        self.margins = self.y * (self.X @ self.w + self.b)
-        self.set_out(self.last, self.last, float(change @ self.y))
-        return self.begin()
-
-    def ask(self) -> None:
-        """What the lines from here have to do: follow the samples inside whose bounds change."""
-        moving = self.moving[self.side[self.moving] == INSIDE]
-        signed = self.rise[moving] * self.y[moving]
-        self.pull, self.tilt = signed @ self.X[moving], float(signed.sum()) + self.off
-        self.on_margin.ask(self.lift[self.on_margin.places] * self.signs - self.on_margin.X @ self.pull)
-
-    def aim(self) -> bool:
-        """Compute the direction from here, and how fast distances change; return whether all numbers are finite."""
-        change, shift = self.on_margin.solve(self.tilt)
-        w, speed, slots = self.direction[:-2], self.race.speed, self.slots
-        np.dot(change, self.on_margin.X, out=w)
-        w += self.pull
-        self.direction[-2] = shift
-        if not math.isfinite(shift):
-            return False
-        if self.on_margin.full and not self.lift.any():  # d + 1 margins that stay determine w and b
-            self.direction[:-1] = 0.0
-        np.multiply(change, self.signs, out=speed[:slots])
-        np.subtract(self.rises, speed[:slots], out=speed[slots : 2 * slots])
-        speed[2 * slots :] = self.rows @ self.direction.astype(np.float32)
-        if self.left >= 0 and self.numbers[self.left] >= 0:
-            number = 2 * slots + self.numbers[self.left]
-            speed[number] = max(speed[number], 0.0)
-        return True
-
-    def advance(self, length: float) -> None:
-        """Go along the line."""
-        self.w += length * self.direction[:-2]
-        self.b += length * float(self.direction[-2])
-        self.time += length
-        self.race.distance += length * self.race.speed
-
-    def change(self, number: int) -> bool:
-        """Let the sample whose distance has vanished change sides; whether the system still has a solution."""
-        if number >= 2 * self.slots:
-            return self.join(int(self.watched[number - 2 * self.slots]))
-        self.leave(number % self.slots, OUTSIDE if number < self.slots else INSIDE)
-        return self.on_margin.count > 0
-
-    def leave(self, slot: int, side: float) -> None:
-        """Let a sample leave the margin."""
-        place = int(self.on_margin.places[slot])
-        self.on_margin.drop(slot)
-        self.signs[slot] = self.rises[slot] = 0.0
-        self.race.distance[slot] = self.race.distance[self.slots + slot] = np.inf
-        self.put(place, side)
 
     def put(self, place: int, side: float) -> None:
-        """Put a sample to this side of the margin, which it is just leaving, and its multiplier to that bound."""
-        self.side[place], self.alpha[place] = side, self.cap(place) if side == INSIDE else 0.0
+        """Put a sample that leaves the margin to one side of it, and watch it."""
         if self.numbers[place] < 0:
             self.numbers[place], self.watched[self.next_number] = self.next_number, place
+            np.multiply(self.X[place], self.y[place], out=self.rows[self.next_number, :-1], casting="same_kind")
+            self.rows[self.next_number, -1] = self.y[place]
             self.next_number += 1
-        number, self.left = int(self.numbers[place]), place
-        self.rows[number] = self.approach(np.array([place]))[0]
-        self.race.distance[2 * self.slots + number] = 0.0
-        if self.rise[place] != 0.0:
-            self.ask()
+        self.side[place] = self.sides[self.numbers[place]] = side
+        if side == INSIDE:
+            self.pull_by(place, float(self.caps[place] * self.y[place]))
 
-    def join(self, place: int) -> bool:
-        """Let a sample that was watched come to the margin; whether the system still has a solution."""
-        before, self.side[place], self.left = float(self.side[place]), MARGIN, -1
-        self.alpha[place] = self.cap(place) if before == INSIDE else 0.0
-        self.rows[self.numbers[place]] = 0.0
-        return self.take(place) or self.exchange(place, before)
+    def pull_by(self, place: int, signed: float) -> None:
+        """Let a sample pull at the weights with this multiplier more."""
+        self.pull, self.tilt = self.pull + signed * self.X[place], self.tilt + signed
 
-    def take(self, place: int) -> bool:
-        """Let a sample join those on the margin, unless it depends on them."""
-        toward, beyond = self.on_margin.toward(place)
-        if beyond > 0.0:
-            score = float(self.lift[place] * self.y[place] - self.X[place] @ self.pull)
-            slot = self.on_margin.take(place, toward, beyond, score)
-            self.signs[slot], self.rises[slot] = self.y[place], self.rise[place]
-            self.race.distance[slot] = self.alpha[place]
-            self.race.distance[self.slots + slot] = self.cap(place) - self.alpha[place]
-            if self.rise[place] != 0.0:
-                self.ask()
-        return beyond > 0.0
+    def down(self) -> Line | None:
+        """The line to the lowest point with these samples on the margin; None at this point."""
+        if self.lowest or self.on_margin.full:
+            return None
+        step = self.pull + self.found[:-1] @ self.on_margin.X - self.w
+        bend = float(step @ step)
+        return Line(step, float(self.found[-1]) - self.b, bend, bend) if bend > PAUSE * float(self.w @ self.w) else None
 
-    def exchange(self, place: int, before: float) -> bool:
-        """Let a sample that depends on those on the margin take over from them, until one of them meets a bound.
+    def off(self) -> Line | None:
+        """The line on which a sample leaves whose multiplier is out of its bounds; None where all are within them.
 
-        The weights stay as they are meanwhile. If its own multiplier gets to its other bound first, it goes there.
+        It is the one that gains most on its way, as far as no others meet it.
         """
-        alpha, room = self.race.distance[: 2 * self.slots].reshape(2, self.slots)  # of it, and up to the upper bound
-        slopes = -before * self.y[place] * self.signs * self.on_margin.toward(place)[0]
-        lengths = np.where(slopes < 0.0, alpha, room) / np.abs(slopes)
-        lengths = np.where(np.abs(slopes) > AT_BOUND, np.maximum(lengths, 0.0), np.inf)
-        slot = int(lengths.argmin())
-        length, cap = float(lengths[slot]), self.cap(place)
-        change = min(cap, length) * slopes
-        self.race.distance[: 2 * self.slots] += np.concatenate([change, -change])
-        if cap < length:
-            self.put(place, -before)
-            return True
-        self.alpha[place] += before * length
-        self.leave(slot, INSIDE if slopes[slot] > 0.0 else OUTSIDE)
-        return self.take(place)
+        system, multipliers = self.on_margin, self.found[:-1] * self.signs
+        beyond = np.maximum(-multipliers, multipliers - self.tops)
+        gains = np.where(beyond > self.slack, beyond * beyond / np.abs(system.diagonal[:-1]), 0.0)
+        slot = int(gains.argmax())
+        if not gains[slot] > 0.0:
+            return None
+        side, place, column = (
+            OUTSIDE if multipliers[slot] < 0.0 else INSIDE,
+            int(system.places[slot]),
+            system.column(slot),
+        )
+        toward = side * self.signs[slot]
+        bend = float(column[slot]) if system.count > 1 else 0.0  # one sample leaves only b to change
+        line = Line(toward * (column[:-1] @ system.X), float(toward * column[-1]), float(beyond[slot]), bend)
+        self.found += column * (toward * beyond[slot] / column[slot])
+        self.found[slot] = 0.0
+        system.drop(slot, column)
+        self.signs[slot], self.tops[slot], self.slack[slot] = 0.0, 1.0, AT_BOUND
+        self.put(place, side)
+        return line
+
+    def go(self, line: Line) -> tuple[float, int]:
+        """Go along a line to its lowest point; return how far that is, and which sample is met there or −1."""
+        self.direction[:-1], self.direction[-1] = line.step, line.shift
+        speed = self.sides * (self.rows @ self.direction)
+        nearing = (line.bend * self.distance < -line.fall * speed).nonzero()[0]
+        rates = -speed[nearing]
+        times = self.distance[nearing] / rates
+        meeting, crossed, slope = -1, list[int](), -line.fall
+        for number in times.argsort().tolist():
+            length, watched = float(times[number]), int(nearing[number])
+            if slope + line.bend * length >= 0.0:
+                break
+            slope += float(self.caps[self.watched[watched]] * rates[number])
+            if slope + line.bend * length >= 0.0:
+                meeting = watched
+                break
+            crossed.append(watched)
+        if meeting < 0:
+            length = -slope / line.bend if line.bend > 0.0 else math.inf
+        self.w, self.b = self.w + length * line.step, self.b + length * line.shift
+        self.distance += length * speed
+        if crossed:
+            change, total = self.cross(self.watched[crossed])
+            self.sides[crossed] *= -1.0
+            self.distance[crossed] *= -1.0
+            self.found -= self.on_margin.solve(self.on_margin.X @ change, total)
+        return length, meeting
+
+    def join(self, number: int) -> bool:
+        """Let a sample that was watched come to the margin; return whether it does not depend on those there."""
+        place = int(self.watched[number])
+        sign, top = float(self.y[place]), float(self.caps[place])
+        signed = sign * top if self.sides[number] == INSIDE else 0.0  # its multiplier until now
+        self.side[place] = self.sides[number] = MARGIN
+        self.distance[number] = 0.0
+        if not 0 < self.on_margin.count < self.on_margin.slots:
+            self.pull_by(place, -signed)
+            return self.begin()
+        toward, beyond, products = self.on_margin.toward(place)
+        if not beyond > 0.0:
+            return False
+        score = float(self.X[place] @ self.pull) + float(products @ self.found[:-1]) + float(self.found[-1])
+        slot = self.on_margin.take(place, toward, beyond)
+        self.found -= toward * ((sign - score) / beyond)
+        self.found[slot] += signed
+        self.pull_by(place, -signed)
+        self.signs[slot], self.tops[slot], self.slack[slot] = sign, top, AT_BOUND * top
+        return True
 
     def end(self) -> Followed:
-        """Return what was found, without samples that weigh nothing."""
-        on_margin, inside = ((self.side == side) & (self.last > 0.0) for side in (MARGIN, INSIDE))
-        multipliers = np.where(on_margin, self.alpha, np.where(inside, self.last, 0.0))
+        """Return what was found."""
+        on_margin, inside = self.side == MARGIN, self.side == INSIDE
+        multipliers, filled = np.where(inside, self.caps, 0.0), self.on_margin.filled
+        members = self.on_margin.places[filled]
+        multipliers[members] = np.clip((self.found[:-1] * self.signs)[filled], 0.0, self.caps[members])
         return Followed(self.w, self.b, on_margin, inside, multipliers)

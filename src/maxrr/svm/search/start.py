@@ -4,13 +4,15 @@ Early Newton steps need only a rough direction, and a few thousand samples give 
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from maxrr.parallel.engine import Engine
 from maxrr.svm.arrays import GOLDEN, NO_EXPONENT, Floats, Ints
 from maxrr.svm.exact.deciding import sums_of_heads
-from maxrr.svm.problem import InsideSum, Samples, Trial
+from maxrr.svm.exact.flat import ENOUGH_FREE, flat_head
+from maxrr.svm.problem import Head, InsideSum, Samples, Trial
 from maxrr.svm.search import newton
 from maxrr.svm.search.bands import NOTHING, Band, trial_at
 from maxrr.svm.search.newton import Light
@@ -26,6 +28,8 @@ MANY_FEATURES = ENOUGH // 16  # more than this, and not enough samples for a lar
 NARROWING = 5.0
 ACCURACY = 0.02
 LARGEST_BAND = 200  # times d + 1: with more samples than this near the margin there is no band
+
+Sides = tuple[Ints, Floats, Ints, Floats]
 
 
 @dataclass(frozen=True)
@@ -53,28 +57,31 @@ class Guess:
             np.searchsorted(samples, self.sample[mine]), self.multiplier[mine],
         )  # fmt: skip
 
-    def bands(self, samples: Samples, classes: list[int], engine: Engine) -> list[Band | None]:
-        """The heads as bands; None for a head with more samples near its margin than a band is for."""
+    def bands(self, samples: Samples, classes: list[int], engine: Engine) -> list[Band | Head | None]:
+        """The heads as bands, or solved; None for a head with more samples near its margin than a band is for."""
         scores = samples.scores(self.w.T.copy())
-        found = engine.map(
-            lambda number: self.sides(samples, classes[number], number, scores[:, number]), range(len(classes))
-        )
-        sides = {number: side for number, side in enumerate(found) if side is not None}
+        found = list(engine.map(partial(self.sides, samples, classes, scores), range(len(classes))))
+        sides = {number: side for number, side in enumerate(found) if isinstance(side, tuple)}
         known = sums_of_heads(samples, [(far, signs) for _, _, far, signs in sides.values()])
         bands = engine.map(
             lambda one: self.band(samples, classes[one[0]], *one), zip(sides, sides.values(), known, strict=True)
         )
         by_number = dict(zip(sides, bands, strict=True))
-        return [by_number.get(number) for number in range(len(classes))]
+        return [side if isinstance(side, Head) else by_number.get(number) for number, side in enumerate(found)]
 
-    def sides(
-        self, samples: Samples, positive: int, number: int, scores: Floats
-    ) -> tuple[Ints, Floats, Ints, Floats] | None:
-        """The samples near a head's margin, with their multipliers; and those far inside, with their signs."""
-        y, b, width = samples.signs(positive), float(self.b[number]), float(self.width[number])
-        margins = np.where(samples.alive, y * (scores + b), np.inf)
-        mine = self.head == number
-        distance, smallest = np.abs(margins - 1.0), SMALLEST * (int(np.count_nonzero(mine)) + 1)
+    def sides(self, samples: Samples, classes: list[int], scores: Floats, number: int) -> Sides | Head | None:
+        """The samples near a head's margin, with their multipliers; and those far inside, with their signs.
+
+        Or the head itself, if it is proved to have no weights.
+        """
+        y, width = samples.signs(classes[number]), float(self.width[number])
+        margins = np.where(samples.alive, y * (scores[:, number] + self.b[number]), np.inf)
+        mine, alpha = self.head == number, np.where(margins < 1.0, samples.caps, 0.0)
+        alpha[self.sample[mine]] = self.multiplier[mine]
+        count = int(np.count_nonzero(mine))
+        if count >= ENOUGH_FREE * (self.w.shape[1] + 1) and (head := flat_head(samples, classes[number], alpha, None)):
+            return head
+        distance, smallest = np.abs(margins - 1.0), SMALLEST * (count + 1)
         reach = float(np.partition(distance, smallest)[smallest]) if len(distance) > smallest else np.inf
         near = (distance <= max(reach, 2.0 * REACH * width)) & samples.alive
         near[self.sample[mine]] = True
@@ -82,13 +89,9 @@ class Guess:
         if len(places) > max(LARGEST_BAND * (self.w.shape[1] + 1), len(y) // 2):
             return None
         far = np.flatnonzero((margins < 1.0) & ~near)
-        alpha = np.where(margins[places] < 1.0, samples.caps_at(places), 0.0)
-        alpha[np.searchsorted(places, self.sample[mine])] = self.multiplier[mine]
-        return places, alpha, far, y[far]
+        return places, alpha[places], far, y[far]
 
-    def band(
-        self, samples: Samples, positive: int, number: int, sides: tuple[Ints, Floats, Ints, Floats], known: InsideSum
-    ) -> Band:
+    def band(self, samples: Samples, positive: int, number: int, sides: Sides, known: InsideSum) -> Band:
         """Build the band of one head."""
         (places, alpha, far, _), w, b = sides, self.w[number], float(self.b[number])
         exponent = int(np.max(samples.exponents[far], initial=NO_EXPONENT))

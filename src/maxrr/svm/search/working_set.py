@@ -15,9 +15,10 @@ from typing import TypeVar
 import numpy as np
 
 from maxrr.parallel.engine import Engine, InProcess, single_threaded_blas
-from maxrr.svm.arrays import AnyArray, Floats, Ints, located
+from maxrr.svm.arrays import AnyArray, Floats, Ints
 from maxrr.svm.exact.deciding import Candidate, confirm, finish, propose
 from maxrr.svm.exact.fallback import solve_surely
+from maxrr.svm.exact.flat import flat_head
 from maxrr.svm.problem import Head, Samples, Trial
 from maxrr.svm.search import newton
 from maxrr.svm.search.newton import Light
@@ -28,22 +29,25 @@ R = TypeVar("R")
 
 SMALLEST = 6  # a working set has at least this many times the d + 1 samples that can be on the margin without ties
 SMALL = 4 * SMALLEST  # up to this many, one is worked on until nothing is left to do
+SMALLER = 8000  # or so many
 REACH = 10.0  # a working set holds the margins within this many widths of 1, or spreads of the band, if these are less
 STRAYED = 4.0  # margins that move by this many times that are a reason to ask all samples
-NARROWING = 5.0  # how much narrower the smoothing gets
+WIDTH = 5e-2  # of the smoothing that Newton's method goes on from near a solution,
+NARROWING = 5.0  # how much narrower it gets,
+NARROWING_WIDE = 2.5  # and then with many features: with more, multipliers leap over their bounds and return slowly
 SLOW = 0.03  # where the band's margins did not come closer to 1 by this factor
 NARROWEST = 1e-13  # below that, σ would blow up the rounding of margins to multiples of Cᵢ
 LEVELS_PER_ROUND = 12
 ACCURACY = 0.02  # of Newton, relative to the multipliers and to the width
 TIED = 1e-12  # margins this close to 1 are taken for equal to it, as long as that holds good
 ENOUGH = 2000  # for a path it has up to four times as many, as long as these are no more than this
-NEAR_TIED = 1e-6  # margins this close to 1 may be on their way there
-MANY_TIES = 4000  # more of them than this are not all worked on at once
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
 MOST_ROUNDS = 15  # five are usual
 A_FEW_MORE = 1.2  # times as many are not worth a copy of those that are enough
-BEYOND = 1.1  # times d + 1: with more multipliers than this between their bounds, a path does not begin
 SETTLED = 0.75  # a path begins where so many of these are left from one smoothing to the next: it takes them one by one
+UNDECIDED = 1 / 24  # times d + 1: if more samples than this may yet come to the margin, a path does not begin
+MOST_CHANGED = 16  # samples that change: with more than this a path is longer than Newton's way,
+MOST_CHANGED_WIDE = 6  # where there are many features also with more than this
 LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
 
 
@@ -96,13 +100,12 @@ def improve(samples: Samples, trial: Trial, light: Callable[[], Light | None]) -
     """One round on the working set; `light` gives all samples in float32."""
     if trial.near:
         proposal = begin(samples, trial)
-        leaving = [] if trial.change is None else [trial.change.leaving]
-        if follow(samples, trial, proposal, samples.rows(np.concatenate([proposal.working, *leaving])), LONG):
+        if follow(samples, trial, proposal, samples.rows(proposal.working), LONG):
             return proposal
-        trial.near, trial.change, trial.moved = False, None, trial.moved[:0]
+        trial.near = False
     proposal = begin(samples, trial)
     working = proposal.working
-    if len(working) <= max(SMALL * (samples.X.shape[1] + 1), 2 * MANY_TIES):
+    if len(working) <= max(SMALL * (samples.X.shape[1] + 1), SMALLER):
         work_out(samples, trial, proposal)
     elif 3 * len(working) <= len(trial.y):
         X, cap, share = samples.as_kept(working), samples.caps[working], shares(samples, working)
@@ -126,11 +129,12 @@ def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
     """Solve ever narrower smoothings of a small working set by Newton's method, until the partition is clear."""
     X, y, cap = samples.rows(now.working), trial.y[now.working], samples.caps[now.working]
     share, light = shares(samples, now.working), Light.of(X)
-    before = between_bounds(now.alpha, cap) if now.spread < np.inf else np.inf
+    before, most = between_bounds(now.alpha, cap), X.shape[1] + 1
     for _ in range(LEVELS_PER_ROUND):
         narrow(samples, trial, now, X, y, now.alpha, cap, share, light)
-        between = between_bounds(now.alpha, cap)
-        if now.strayed or (between >= SETTLED * before and follow(samples, trial, now, X, SHORT)):
+        between, near = between_bounds(now.alpha, cap), np.abs(y * (X @ now.w + now.b) - 1.0) <= now.spread
+        settled = SETTLED * before <= between <= most and np.count_nonzero(near) <= between + UNDECIDED * most
+        if now.strayed or (settled and follow(samples, trial, now, X, SHORT)):
             break
         before = between
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
@@ -143,50 +147,37 @@ def between_bounds(alpha: Floats, cap: Floats) -> float:
 
 
 def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) -> bool:
-    """Follow a path to a clear partition of the working set; return whether there is a candidate at its end.
-
-    X has the rows of the working set, and after these those of samples that are leaving.
-    """
+    """Follow a path to a clear partition of the working set, whose rows are X; return whether there is a candidate."""
     filled = X.any(axis=0)  # a unit of a network that never fires, or only far from the margin, says nothing here
-    count, dimension, y, alpha = len(now.working), int(np.count_nonzero(filled)), trial.y[now.working], now.alpha
-    first, last = samples.caps_at(now.working), samples.caps_at(now.working)
-    between = np.flatnonzero((alpha > 0.0) & (alpha < first))
-    if len(between) > BEYOND * (dimension + 1):
+    dimension, y, caps = int(np.count_nonzero(filled)), trial.y[now.working], samples.caps_at(now.working)
+    on_margin = (now.alpha > 0.0) & (now.alpha < caps)
+    if np.count_nonzero(on_margin) > dimension + 1:
         return False
-    # 1. Where the path begins, and what changes on it.
-    if len(between) > dimension + 1:  # those with the least room begin at a bound that is out of place
-        room = np.minimum(alpha, first - alpha)[between]
-        surplus = between[np.argsort(-room)[dimension + 1 :]]
-        first[surplus] = alpha[surplus]
-    if trial.change is not None:
-        first[located(now.working, trial.change.arriving)[1]] = 0.0
-        leaving = trial.change.leaving
-        y, alpha = np.concatenate([y, trial.y[leaving]]), np.concatenate([alpha, trial.change.multipliers])
-        first, last = np.concatenate([first, samples.caps_at(leaving)]), np.concatenate([last, np.zeros(len(leaving))])
-    alpha = np.minimum(alpha, first)
-    w, off = trial.pull + (alpha * y) @ X, trial.tilt + float(alpha @ y)
-    # 2. Samples far from the margin, on the side that they should be on, are taken to stay where they are.
-    beyond = 1.0 - y * (X @ w + now.b)
-    settled = (first == last) & (((alpha == 0.0) & (beyond < 0.0)) | ((alpha == first) & (beyond > 0.0)))
-    distance = np.where(settled, np.abs(beyond), 0.0)
-    enough = max(enough_for_path(dimension), int(np.count_nonzero(~settled)))
+    # 1. Samples far from the margin are taken to stay where they are.
+    margins = y * (X @ now.w + now.b)
+    distance = np.where(on_margin, 0.0, np.abs(margins - 1.0))
+    inside, alpha, enough = margins < 1.0, np.where(margins < 1.0, caps, 0.0), enough_for_path(dimension)
     part: Ints | slice = slice(None)
+    pull, tilt = trial.pull, trial.tilt
     if len(y) > A_FEW_MORE * enough:
-        part = np.sort(np.argpartition(distance, enough)[:enough])
-    here = X[part] if dimension == len(w) else X[part][:, filled]
-    found = Path(here, y[part], w[filled], now.b, alpha[part], first[part], last[part], off).follow(most + dimension)
+        nearest = np.argpartition(distance, enough)
+        part, far = np.sort(nearest[:enough]), nearest[enough:]
+        signed = alpha[far] * y[far]
+        pull, tilt = pull + signed @ X[far], tilt + float(signed.sum())
+    here = X[part] if dimension == len(pull) else X[part][:, filled]
+    path = Path(here, y[part], now.w[filled], now.b, on_margin[part], caps[part], pull[filled], tilt)
+    found = path.follow(most + dimension)
     if found is None:
         return False
-    # 3. The candidate that follows from it.
-    on_margin, inside = np.zeros(len(y), dtype=bool), alpha > 0.0
+    # 2. The candidate that follows from it.
     on_margin[part], inside[part], alpha[part] = found.on_margin, found.inside, found.multipliers
     near, within = (trial.held > 0.0) & (trial.held < samples.caps), trial.held == samples.caps
-    near[now.working], within[now.working] = on_margin[:count], inside[:count]
-    multipliers = trial.with_held(now.working, alpha[:count])
+    near[now.working], within[now.working] = on_margin, inside
+    multipliers = trial.with_held(now.working, alpha)
     candidate = propose(samples, trial, near, within, multipliers / samples.penalties.C, found.b)
     if candidate is None:
         return False
-    now.alpha, now.candidate = alpha[:count], candidate
+    now.alpha, now.candidate = alpha, candidate
     now.w, now.b = candidate.published.w, candidate.published.b
     return True
 
@@ -214,7 +205,8 @@ def narrow(
     point = newton.minimise(problem, now.w, now.b, length, tolerance, STRAYED * trial.reach)
     now.w, now.b, now.alpha, now.strayed = point.w, point.b, point.multipliers, point.strayed
     if point.spread > ROUNDED and point.spread > SLOW * min(now.spread, now.width):
-        now.width = max(now.width / NARROWING, NARROWEST)
+        by = NARROWING_WIDE if X.shape[1] >= newton.WIDE and now.width <= 2.0 * WIDTH else NARROWING
+        now.width = max(now.width / by, NARROWEST)
     now.spread = point.spread
 
 
@@ -227,16 +219,7 @@ def choose_working_set(samples: Samples, trial: Trial) -> Ints:
         trial.reach = reach = max(trial.reach, reach)
     near = (distance <= reach) & samples.alive
     near[trial.moved] = True
-    ties = np.flatnonzero(near & (distance <= TIED))
-    if len(ties) > max(MANY_TIES, 0.9 * np.count_nonzero(distance <= NEAR_TIED)):
-        # Exact ties, not samples on their way: a part of them can balance all. Another part each round, to be fair.
-        stride = len(ties) // MANY_TIES + 1
-        near[ties] = False
-        near[ties[trial.rounds % stride :: stride]] = True
-    held = np.where(trial.margins < 1.0, samples.caps, 0.0)
-    held[ties] = trial.alpha[ties]
-    held[near] = 0.0
-    trial.hold(samples, held)
+    trial.hold(samples, np.where((trial.margins < 1.0) & ~near, samples.caps, 0.0))
     return np.flatnonzero(near)
 
 
@@ -252,21 +235,28 @@ def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) 
             return head
         if 0 < count <= samples.X.shape[1] and trial.rounds < MOST_ROUNDS:  # nearly: go on from there
             trial.w, trial.b, trial.margins = proposal.w, proposal.b, margins
-            trial.near, trial.moved = True, np.flatnonzero(wrong)
+            trial.reach = REACH * min(proposal.width, proposal.spread)
+            trial.near = bool(count <= most_changed(samples))
+            trial.width = trial.spread = proposal.width if trial.near else max(proposal.width, WIDTH)
+            trial.moved = np.union1d(trial.moved, np.flatnonzero(wrong))
             trial.alpha = trial.with_held(proposal.working, proposal.alpha)
             return None
+    # 2. Or has it no weights?
+    alpha = trial.with_held(proposal.working, proposal.alpha)
+    if samples.base is None and (head := flat_head(samples, trial.positive, alpha, trial.known)):
+        return head
     others = samples.alive.copy()
     others[proposal.working] = False
-    moved = (margins < 1.0) != (trial.margins < 1.0)
-    moved &= np.maximum(np.abs(margins - 1.0), np.abs(trial.margins - 1.0)) > TIED
-    crossed = int(np.count_nonzero(others & moved))
-    # 2. Go there, or as far as is good for all samples.
+    away = np.maximum(np.abs(margins - 1.0), np.abs(trial.margins - 1.0))
+    others &= ((margins < 1.0) != (trial.margins < 1.0)) & (away > TIED)
+    crossed, beyond = int(np.count_nonzero(others)), float(np.max(away[others], initial=0.0))
+    # 3. Go there, or as far as is good for all samples.
     change = np.subtract(margins, trial.margins, out=np.zeros(len(margins)), where=samples.alive)
     step = best_step(samples, trial, proposal, change) if crossed or proposal.strayed else 1.0
     trial.w = trial.w + step * (proposal.w - trial.w)
     trial.b += step * (proposal.b - trial.b)
     trial.margins = trial.margins + step * change
-    # 3. Narrow the smoothing where the working set was right about the other samples, widen it where it was not.
+    # 4. Narrow the smoothing where the working set was right about the other samples, widen it where it was not.
     if proposal.strayed or step < 0.5:
         trial.reach *= 2.0
     else:
@@ -274,16 +264,22 @@ def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) 
             raised = trial.alpha + steepness(samples, trial) * (1.0 - trial.margins)
             trial.alpha = np.clip(raised, 0.0, samples.caps)
         else:
-            trial.alpha = trial.with_held(proposal.working, proposal.alpha)
-        trial.reach = REACH * min(trial.width, proposal.spread)
+            trial.alpha = alpha
+        trial.reach = REACH * min(trial.width, max(proposal.spread, beyond))
         if proposal.candidate is None:
-            trial.width, trial.spread = proposal.width, proposal.spread
+            trial.width = max(proposal.width, min(trial.width, beyond))
+            trial.spread = max(proposal.spread, beyond)
         else:  # the partition did not hold, and says nothing about the smoothed problem
             trial.width, trial.spread = max(trial.width / NARROWING, NARROWEST), np.inf
         head = finish_here(samples, trial)
         if head is not None:
             return head
     return solve_surely(samples, trial) if trial.rounds >= MOST_ROUNDS else None
+
+
+def most_changed(samples: Samples) -> int:
+    """How many samples may have changed for a path to lead to the solution soonest."""
+    return MOST_CHANGED_WIDE if samples.X.shape[1] >= newton.WIDE else MOST_CHANGED
 
 
 def best_step(samples: Samples, trial: Trial, proposal: Proposal, change: Floats) -> float:
