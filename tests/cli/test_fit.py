@@ -1,6 +1,7 @@
 """`maxrr fit`: a workspace from a source, and the same workspace again."""
 
 import re
+import secrets
 import shutil
 import sys
 from pathlib import Path
@@ -125,7 +126,8 @@ def test_a_core_in_shards(shell: Shell, visits_csv: Path, tmp_path: Path, key_fi
         assert len(workspace.model.extractor_.parts) == 3
 
 
-def test_keys_of_a_core_by_hash(key_file: Path) -> None:
+def test_keys_of_a_core_by_hash(key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxrr.cli.fit.secrets", secrets)
     assert core_of(f"hash:0.25:{key_file}", None, 1) == HashCore(0.25, "house")
     drawn, other = (core_of(word, None, 1) for word in ("hash:0.25", "0.25"))
     assert drawn != other
