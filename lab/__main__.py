@@ -172,12 +172,19 @@ class Sizes(StrEnum):
     PAPER = "paper"
 
 
+class Use(StrEnum):
+    """How techniques are used."""
+
+    ALONE = "alone"
+    BELOW = "below exact heads"
+
+
 def compare(
     profile: Annotated[
         Sizes,
         Option(
             help="How much to measure. smoke: digits, a minute. quick: few records of Fashion-MNIST, half an hour on "
-            "two cores. paper: Fashion-MNIST and CIFAR-10, hours of a GPU."
+            "two cores. paper: Fashion-MNIST and CIFAR-10, an hour of a GPU."
         ),
     ] = Sizes.SMOKE,
     part: Annotated[
@@ -187,6 +194,10 @@ def compare(
             "c: methods that promise something, from public weights. d: a stream of requests for these."
         ),
     ] = "abcd",
+    use: Annotated[
+        Use | None,
+        Option(help="Of parts a and b only techniques used so; two processes can measure these beside each other."),
+    ] = None,
     out: Out = Path("results/compare"),
     seed: Seed = 0,
     device: Device = None,
@@ -202,6 +213,7 @@ def compare(
         python -m lab compare
         python -m lab compare --profile paper --part a --device cuda --minutes 9
     """
+    from lab.compare.questions import USES
     from lab.compare.running import measure
     from lab.results import Clock, OutOfTimeError
 
@@ -210,7 +222,7 @@ def compare(
     clock = Clock() if minutes is None else Clock(perf_counter() + 60.0 * minutes)
     try:
         for letter in sorted(set(part)):
-            measure(letter, profile.value, out, seed, device, clock)
+            measure(letter, profile.value, out, seed, device, clock, USES if use is None else (use.value,))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(INTERRUPTED) from None
     except OutOfTimeError:

@@ -20,6 +20,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from maxrr.data import Dataset
 from maxrr.nets.inputs import Records, records
 from maxrr.nets.recipe import Recipe, batch_sizes
+from maxrr.nets.recorded import WARM_UP
 from maxrr.nets.seeding import shuffle
 from maxrr.nets.stacked import many_convolutions
 
@@ -32,24 +33,28 @@ class Stack:
 
     def __init__(self, networks: Sequence[nn.Module], device: torch.device) -> None:
         self.template = copy.deepcopy(networks[0]).to(device).train()
+        self.still = copy.deepcopy(networks[0]).to(device).eval()
         weights, state = stack_module_state(list(networks))
         self.weights = {name: value.detach().to(device).clone().requires_grad_() for name, value in weights.items()}
         self.state = {name: value.detach().to(device).clone() for name, value in state.items()}
         self.count, self.device = len(networks), device
 
-    def scores(self, inputs: Tensor, weights: Weights | None = None) -> Tensor:
-        """Scores (networks, batch, classes) of each network's own batch, perhaps with other weights."""
-        given = self.weights if weights is None else weights
+    def scores(self, inputs: Tensor, weights: Weights | None = None, still: bool = False) -> Tensor:
+        """Scores (networks, batch, classes) of each network's own batch, perhaps with other weights.
+
+        A network that is still is in evaluation mode: it moves no running statistics.
+        """
+        given, network = self.weights if weights is None else weights, self.still if still else self.template
         if self.count == 1:
             alone = {name: value[0] for name, value in (given | self.state).items()}
-            return torch.as_tensor(functional_call(self.template, alone, (inputs[0],)))[None]
-        with many_convolutions(self.device, inputs.dtype):
-            return torch.as_tensor(vmap(self.one)(given, self.state, inputs))
+            return torch.as_tensor(functional_call(network, alone, (inputs[0],)))[None]
 
-    def one(self, weights: Weights, state: Weights, inputs: Tensor) -> Tensor:
-        """Scores of one network of the stack."""
-        found: Tensor = functional_call(self.template, (weights, state), (inputs,))
-        return found
+        def one(weights: Weights, state: Weights, inputs: Tensor) -> Tensor:
+            found: Tensor = functional_call(network, (weights, state), (inputs,))
+            return found
+
+        with many_convolutions(self.device, inputs.dtype):
+            return torch.as_tensor(vmap(one)(given, self.state, inputs))
 
     def gradient(self, losses: Tensor) -> Weights:
         """The gradient of each network's own loss."""
@@ -88,45 +93,128 @@ class Work:
         """Rows (networks, batch) where the networks are."""
         return torch.from_numpy(np.stack(drawn)).to(self.stack.device)
 
-    def batches(self, count: int, epoch: int) -> Iterator[Tensor]:
+    def batches(self, count: int, epoch: int, batch: int | None = None) -> Iterator[Tensor]:
         """Rows of so many records, in the order of each network's seed."""
         order = self.rows([shuffle(seed, epoch, count) for seed in self.seeds])
-        yield from torch.split(order, batch_sizes(Recipe(batch_size=self.batch), count), dim=1)
+        yield from torch.split(order, batch_sizes(Recipe(batch_size=batch or self.batch), count), dim=1)
 
 
-def descend(
-    work: Work, losses: Callable[[Tensor], Tensor], *, count: int, epochs: int, lr: float, first: int = 0,
-    schedule: Schedule = "constant", warm_up: float = 0.0, momentum: float = 0.9, weight_decay: float = 0.0,
-    reins: Weights | None = None,
-) -> None:  # fmt: skip
-    """Step down by SGD through so many records.
+class Descent:
+    """Steps down losses by SGD with momentum, which is kept from one of them to the next.
 
     Parameters
     ----------
     work
         The networks.
-    losses
-        Each network's loss on a batch of rows (networks, batch), which are below `count`.
-    first
-        The number of the first epoch, of which the order of the records follows.
-    schedule, warm_up
-        How the rate changes; it rises during this share of the steps.
     reins
-        By which factors gradients are multiplied, weight decay among them: 0 holds a weight where it is.
+        By which factors gradients are multiplied; with one of 0 and no decay a weight stays where it is.
     """
-    optimiser = torch.optim.SGD(work.stack.weights.values(), lr=lr, momentum=momentum)
-    steps = epochs * len(batch_sizes(Recipe(batch_size=work.batch), count))
-    step = 0
-    for epoch in range(first, first + epochs):
-        for rows in work.batches(count, epoch):
-            optimiser.param_groups[0]["lr"] = lr * height(step, steps, schedule, warm_up)
-            for (name, weights), slope in zip(
-                work.stack.weights.items(), work.stack.gradient(losses(rows)).values(), strict=True
-            ):
-                slope = slope + weight_decay * weights.detach()
-                weights.grad = slope if reins is None else slope * reins[name]
-            optimiser.step()
-            step += 1
+
+    def __init__(
+        self, work: Work, *, momentum: float = 0.9, weight_decay: float = 0.0, reins: Weights | None = None
+    ) -> None:  # fmt: skip
+        # Leaves of their own in the same memory: gradients that somebody took before cannot stay in a recording.
+        work.stack.weights = {name: weights.detach().requires_grad_() for name, weights in work.stack.weights.items()}
+        self.work, self.momentum, self.weight_decay, self.reins = work, momentum, weight_decay, reins
+        self.speeds = {name: torch.zeros_like(weights) for name, weights in work.stack.weights.items()}
+        self.rate = torch.zeros((), device=work.stack.device)
+        self.steps: dict[Callable[..., Tensor], Callable[..., None]] = {}  # recorded once for each of the losses
+
+    def down(
+        self, losses: Callable[..., Tensor], *, count: int, epochs: int, lr: float, first: int = 0, beside: int = 0,
+        schedule: Schedule = "constant", warm_up: float = 0.0, batch: int | None = None,
+    ) -> None:  # fmt: skip
+        """Go through so many records.
+
+        Parameters
+        ----------
+        losses
+            Each network's loss on a batch of rows (networks, batch), which are below `count`. On CUDA it is recorded
+            once for each size of a batch, and replayed.
+        first
+            The number of the first epoch, of which the order of the records follows.
+        beside
+            Of how many other records each step has a batch, too, over and over: a second argument of `losses`.
+        schedule, warm_up
+            How the rate changes; it rises during this share of the steps.
+        batch
+            The size of batches; by default that of the work.
+        """
+        others = forever(self.work, beside) if beside else None
+        take = self.step_of(losses)
+        steps = epochs * len(batch_sizes(Recipe(batch_size=batch or self.work.batch), count))
+        number = 0
+        for epoch in range(first, first + epochs):
+            for rows in self.work.batches(count, epoch, batch):
+                self.rate.fill_(lr * height(number, steps, schedule, warm_up))
+                take(rows, *([] if others is None else [next(others)]))
+                number += 1
+
+    def step_of(self, losses: Callable[..., Tensor]) -> Callable[..., None]:
+        """A step down these losses."""
+        stack = self.work.stack
+
+        def step(*rows: Tensor) -> None:
+            slopes = stack.gradient(losses(*rows))
+            with torch.no_grad():
+                for name, weights in stack.weights.items():
+                    slope = slopes[name] if self.reins is None else slopes[name] * self.reins[name]
+                    self.speeds[name].mul_(self.momentum).add_(slope + self.weight_decay * weights)
+                    weights.sub_(self.rate * self.speeds[name])
+
+        if losses not in self.steps:
+            moved = [*stack.weights.values(), *stack.state.values(), *self.speeds.values()]
+            self.steps[losses] = Replayed(step, moved) if stack.device.type == "cuda" else step
+        return self.steps[losses]
+
+
+def forever(work: Work, count: int) -> Iterator[Tensor]:
+    """Batches of so many records, over and over."""
+    epoch = 0
+    while True:
+        yield from work.batches(count, epoch)
+        epoch += 1
+
+
+class Replayed:
+    """Steps on CUDA, each recorded when the first rows of its sizes come, and replayed then: nothing waits for Python.
+
+    Parameters
+    ----------
+    step
+        What is done with rows.
+    moved
+        All that it changes in place: put back after the steps that a recording takes.
+    """
+
+    def __init__(self, step: Callable[..., None], moved: list[Tensor]) -> None:
+        self.step, self.moved = step, moved
+        self.known: dict[tuple[int, ...], tuple[torch.cuda.CUDAGraph, tuple[Tensor, ...]]] = {}
+
+    def __call__(self, *rows: Tensor) -> None:
+        sizes = tuple(each.shape[1] for each in rows)
+        if sizes not in self.known:
+            self.known[sizes] = self.record(tuple(each.clone() for each in rows))
+        graph, held = self.known[sizes]
+        for mine, new in zip(held, rows, strict=True):
+            mine.copy_(new)
+        graph.replay()
+
+    def record(self, rows: tuple[Tensor, ...]) -> tuple[torch.cuda.CUDAGraph, tuple[Tensor, ...]]:
+        """Record a step on rows that are then read from where these are."""
+        kept = [value.detach().clone() for value in self.moved]
+        graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                self.step(*rows)
+        torch.cuda.current_stream().wait_stream(side)
+        with torch.cuda.graph(graph):
+            self.step(*rows)
+        with torch.no_grad():
+            for value, before in zip(self.moved, kept, strict=True):
+                value.copy_(before)
+        return graph, rows
 
 
 def height(step: int, steps: int, schedule: Schedule, warm_up: float) -> float:

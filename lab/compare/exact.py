@@ -83,6 +83,7 @@ class Sisa:
     """A network for each shard, trained slice by slice; the mean of their probabilities is the answer."""
 
     PARTS, SLICES = 5, 3
+    GRID = (1, 2, 3)  # times the epochs of a training on all records
 
     def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
         self.bench, self.records, self.seed = bench, records, seed
@@ -129,48 +130,69 @@ class Sisa:
         return sum(value.nbytes for state in states for value in state.values())
 
 
+class Store:
+    """Features and signs of the records that are there: a request embeds nothing."""
+
+    def __init__(self, X: Tensor, records: Dataset, classes: int) -> None:
+        self.X, self.signs = X, one_hot(records.labels, classes).to(X)
+        self.rows = {id_: row for row, id_ in enumerate(records.ids.tolist())}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, ids: Iterable[Any]) -> tuple[Tensor, Tensor]:
+        """Take records out, and return what they had; zeros, which count in no sum, save a copy of all others."""
+        rows = [self.rows.pop(id_) for id_ in ids]
+        found = self.X[rows], self.signs[rows]
+        self.X[rows], self.signs[rows] = 0.0, 0.0
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.X.nbytes + self.signs.nbytes)
+
+
 class Ridge:
     """A ridge head on frozen features, solved anew from sums without the records."""
 
     GRID = (1e-4, 1e-2, 1.0, 1e2)  # constants: one that follows from the records would remember them
 
     def __init__(self, bench: Bench, records: Dataset, seed: int) -> None:
-        self.bench, self.records = bench, records
+        self.bench = bench
         X = self.features(records)
+        self.store = Store(X, records, bench.classes)
         self.inverse = torch.linalg.inv(X.T @ X + bench.ridge * torch.eye(X.shape[1]).to(X))
-        self.products = X.T @ one_hot(records.labels, bench.classes).to(X)
+        self.products = X.T @ self.store.signs
         self.weights = self.inverse @ self.products
 
     def features(self, records: Dataset) -> Tensor:
         return with_ones(self.bench.features(records), self.bench.device)
 
     def forget(self, ids: Iterable[Any]) -> None:
-        gone = self.records.select(list(ids))
-        labels = one_hot(gone.labels, self.bench.classes)
-        X = self.features(gone)
-        self.weights, self.inverse, self.products = without(self.inverse, self.products, X, labels.to(X))
-        self.records = self.records.without(gone.ids)
+        gone = self.store.take(ids)
+        self.weights, self.inverse, self.products = without(self.inverse, self.products, *gone)
 
     def probabilities(self, records: Dataset) -> Floats:
         return softmax((self.features(records) @ self.weights).cpu().numpy())
 
     @property
     def kept(self) -> int:
-        return int(self.inverse.nbytes + self.products.nbytes)
+        return self.store.nbytes + int(self.inverse.nbytes + self.products.nbytes)
 
 
 class Certified:
     """Logistic heads, one for each class, on frozen features of length 1, with noise in their objective."""
 
     EPSILON, DELTA = 1.0, 1e-4  # of each head
-    GRID = ((1e-3, 1.0), (1e-2, 1.0), (1e-4, 1.0), (1e-3, 0.1), (1e-2, 0.1), (1e-2, 10.0))  # decay a record, and noise
+    # Decay a record, and noise: the less there is of both, the more requests need a new fit.
+    GRID = ((1e-6, 0.01), (1e-6, 0.1), (1e-5, 0.1), (1e-5, 1.0), (1e-4, 1.0), (1e-3, 1.0), (1e-3, 10.0), (1e-2, 10.0))
     LIPSCHITZ = 0.25  # of the second derivative of the logistic loss
 
     def __init__(self, bench: Bench, records: Dataset, seed: int, fits: int = 0) -> None:
-        self.bench, self.records, self.seed, self.fits = bench, records, seed, fits  # as if fitted so often before
+        self.bench, self.seed, self.fits = bench, seed, fits  # as if fitted so often before
         self.decay, self.scale = bench.certified
         self.X = self.features(records)
-        self.signs = one_hot(records.labels, bench.classes).to(self.X)
+        self.store = Store(self.X, records, bench.classes)
         self.fit()
 
     def features(self, records: Dataset) -> Tensor:
@@ -178,7 +200,7 @@ class Certified:
         return torch.as_tensor(X / X.norm(dim=1, keepdim=True))
 
     def fit(self) -> None:
-        """Solve by Newton's method, with fresh noise."""
+        """Solve by Newton's method with fresh noise; steps are damped, as a small decay lets whole ones diverge."""
         random, size = np.random.default_rng([self.seed, self.fits]), (self.X.shape[1], self.bench.classes)
         self.noise = torch.from_numpy(random.normal(scale=self.scale, size=size)).to(self.X)
         self.left, self.fits = torch.zeros(self.bench.classes), self.fits + 1
@@ -187,12 +209,23 @@ class Certified:
             slopes = self.gradient(self.weights)
             if float(slopes.norm(dim=0).max()) < 1e-9:
                 break
-            for head in range(self.bench.classes):
-                self.weights[:, head] -= torch.linalg.solve(self.hessian(head), slopes[:, head])
+            solved = [torch.linalg.solve(self.hessian(head), slopes[:, head]) for head in range(self.bench.classes)]
+            steps = torch.stack(solved, dim=1)
+            self.weights = self.weights - self.sizes(steps, slopes) * steps
+
+    def sizes(self, steps: Tensor, slopes: Tensor) -> Tensor:
+        """How much of each head's step to take: all, halved until its gradient is smaller afterwards."""
+        sizes = torch.ones_like(slopes[0])
+        for _ in range(30):
+            larger = self.gradient(self.weights - sizes * steps).norm(dim=0) > slopes.norm(dim=0)
+            if not larger.any():
+                break
+            sizes[larger] /= 2.0
+        return sizes
 
     def gradient(self, weights: Tensor) -> Tensor:
         """Of all heads' objectives on the records that are there: (features, classes)."""
-        return self.slope(self.X, self.signs, weights) + len(self.X) * self.decay * weights + self.noise
+        return self.slope(self.X, self.store.signs, weights) + len(self.store) * self.decay * weights + self.noise
 
     def slope(self, X: Tensor, signs: Tensor, weights: Tensor) -> Tensor:
         """The gradient of the logistic losses alone."""
@@ -202,7 +235,7 @@ class Certified:
         """Of one head's objective on the records that are there."""
         said = torch.sigmoid(self.X @ self.weights[:, head])
         curved = self.X.T @ (self.X * (said * (1.0 - said))[:, None])
-        return curved + len(self.X) * self.decay * torch.eye(self.X.shape[1]).to(self.X)
+        return curved + len(self.store) * self.decay * torch.eye(self.X.shape[1]).to(self.X)
 
     @property
     def most(self) -> float:
@@ -210,13 +243,10 @@ class Certified:
         return self.scale * self.EPSILON / math.sqrt(2.0 * math.log(1.5 / self.DELTA))
 
     def forget(self, ids: Iterable[Any]) -> None:
-        rows = np.isin(self.records.ids, list(ids))
-        gone, stay = (torch.from_numpy(np.flatnonzero(each)).to(self.X.device) for each in (rows, ~rows))
-        change = self.slope(self.X[gone], self.signs[gone], self.weights) + len(gone) * self.decay * self.weights
-        self.records = self.records.select(self.records.ids[~rows])
-        self.X, self.signs = self.X[stay], self.signs[stay]
-        if not len(gone):
+        X, signs = self.store.take(ids)
+        if not len(X):
             return
+        change = self.slope(X, signs, self.weights) + len(X) * self.decay * self.weights
         norm = math.sqrt(float(torch.linalg.eigvalsh(self.X.T @ self.X)[-1]))
         steps = [torch.linalg.solve(self.hessian(head), change[:, head]) for head in range(self.bench.classes)]
         for head, step in enumerate(steps):
@@ -230,12 +260,12 @@ class Certified:
         return Certified(self.bench, records, self.seed, self.fits - 1)
 
     def probabilities(self, records: Dataset) -> Floats:
-        p = torch.sigmoid(self.features(records) @ self.weights)
-        return np.asarray((p / p.sum(1, keepdim=True)).cpu().numpy())
+        logs = nn.functional.logsigmoid(self.features(records) @ self.weights)  # their shares, even where all are tiny
+        return np.asarray(torch.softmax(logs, dim=1).cpu().numpy())
 
     @property
     def kept(self) -> int:
-        return int(self.X.nbytes + self.signs.nbytes)
+        return self.store.nbytes
 
 
 class Ours:

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxrr.audit import audit_predictions
-from maxrr.audit.attacks import Threshold, auc, roc, tpr_at
+from maxrr.audit.attacks import Evidence, Signals, Threshold, auc, roc, tpr_at
+from maxrr.audit.findings import is_found, rank_of_first, words_for
 
 Floats = NDArray[np.float64]
 BINS, EPSILON, LARGEST = 20, 1e-5, 100.0
 FEWEST_TO_AUDIT = 19
+SWAPS = 199  # so few that a p-value is 0.005 at least: Holm's correction of seven leaves 0.035
+SWAPPED = 200  # records that these look at, at most
 
 
 def klom(unlearned: Floats, retrained: Floats) -> Floats:
@@ -38,9 +40,26 @@ def klom(unlearned: Floats, retrained: Floats) -> Floats:
 
 def binned(margins: Floats, edges: Floats) -> Floats:
     """The share of the models in each bin, record by record: (bins, records)."""
-    inside = [(margins >= edges[place]) & (margins < edges[place + 1]) for place in range(BINS)]
-    counts = np.stack([each.sum(0) for each in inside])
+    counts = np.diff(np.stack([(margins < edge).sum(0) for edge in edges]), axis=0)
     return np.asarray(counts / np.maximum(counts.sum(0), 1))
+
+
+def p_of(mine: Floats, before: Floats, retrained: Floats) -> float:
+    """The p-value of a difference in the 95th percentile of KLoM between two kinds of models, by swapping: how often it
+    is as large where each model of the one kind changes places with its model of the other by the toss of a coin. Of
+    many records some, evenly spaced, are enough: it is the models that vary.
+    """
+    random, step = np.random.default_rng(0), -(-mine.shape[1] // SWAPPED)
+    mine, before, retrained = (each[:, ::step] for each in (mine, before, retrained))
+
+    def difference(swap: NDArray[np.bool_]) -> float:
+        pair = np.where(swap[:, None], before, mine), np.where(swap[:, None], mine, before)
+        one, other = (np.quantile(klom(each, retrained), 0.95) for each in pair)
+        return abs(float(one - other))
+
+    seen = difference(np.zeros(len(mine), dtype=bool))
+    as_large = sum(difference(random.random(len(mine)) < 0.5) >= seen for _ in range(SWAPS))
+    return (1 + as_large) / (1 + SWAPS)
 
 
 def u_lira(unlearned: Floats, retrained: Floats) -> dict[str, float]:
@@ -104,22 +123,22 @@ def claimed(mine: Answers) -> Floats:
 def audited(mine: Answers, retrained: Answers, remembering: Answers) -> dict[str, int]:
     """How many of the models get which finding by our audit; none with fewer retrained models than can show anything.
 
-    Two classes stand for all: true, with the probability that the margin says, or not.
+    What `audit_predictions` says of each, given these margins; how much it can find is computed once for all.
     """
-    if len(retrained.margins["test"]) < FEWEST_TO_AUDIT:
+    without, kept = signals(retrained), signals(remembering)
+    if len(without) < FEWEST_TO_AUDIT:
         return {}
-    said = [probabilities(answers) for answers in (mine, retrained, remembering)]
-    gone = np.arange(said[0].shape[1]) < mine.margins["forgotten"].shape[1]
-    true, (ours, theirs, kept) = np.zeros(len(gone), dtype=int), said
-    words = [audit_predictions(one, theirs, kept, true, gone).words for one in ours]
+    evidence = Evidence(kept, without)
+    power = np.mean([is_found(evidence.scores("lira", model, number)) for number, model in enumerate(kept)])
+    ranks = [rank_of_first(evidence.scores("lira", model)) for model in signals(mine)]
+    words = [words_for(rank, len(without), float(power)) for rank in ranks]
     return {word: words.count(word) for word in sorted(set(words))}
 
 
-def probabilities(answers: Answers) -> Floats:
-    """Of the true class and of all others, (models, forgotten and test records, 2)."""
-    margins = np.concatenate([answers.margins["forgotten"], answers.margins["test"]], axis=1)
-    true = 1.0 / (1.0 + np.exp(-np.clip(margins, -LARGEST, LARGEST)))
-    return np.stack([true, 1.0 / (1.0 + np.exp(np.clip(margins, -LARGEST, LARGEST)))], axis=2)
+def signals(answers: Answers) -> list[Signals]:
+    """What the audit looks at, of each model."""
+    losses = [np.logaddexp(0.0, -np.clip(answers.margins[side], -LARGEST, LARGEST)) for side in ("forgotten", "test")]
+    return [Signals(forgotten, test, test) for forgotten, test in zip(*losses, strict=True)]
 
 
 def compare(mine: Answers, retrained: Answers, remembering: Answers) -> dict[str, Any]:
@@ -130,6 +149,7 @@ def compare(mine: Answers, retrained: Answers, remembering: Answers) -> dict[str
         "accuracy": {side: mine.accuracy(side).tolist() for side in SIDES},
         "klom": {side: {"95th": float(np.quantile(each, 0.95)), "mean": float(each.mean())}
                  for side, each in divergences.items()},
+        "p": p_of(*(each.margins["forgotten"] for each in (mine, remembering, retrained))),
         "u-lira": u_lira(mine.margins["forgotten"], retrained.margins["forgotten"]),
         "features": u_lira(mine.relearned, retrained.relearned),
         "tug of war": tug_of_war(mine, retrained).tolist(),

@@ -7,10 +7,9 @@ technique as after retraining.
 """
 
 import copy
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -22,39 +21,46 @@ from lab.compare import measures
 from lab.compare.descent import Technique, change
 from lab.compare.measures import SIDES, Answers
 from lab.compare.pieces import Arrays, Json, now
+from lab.compare.questions import ALONE, HEADS, USES, Questions, finite, heads_on, side_by_side
 from lab.compare.study import Study
-from lab.compare.techniques import GRIDS, technique_of
+from lab.compare.techniques import GRIDS, TECHNIQUES, technique_of
 from maxrr import LinearSVM
-from maxrr.audit.attacks import logit, margins
-from maxrr.data import Dataset
 from maxrr.nets import embed, split, train_many
 from maxrr.nets.networks import last_linear
-from maxrr.svm import ConvergenceError, fit_platt
 from maxrr.unlearning.blueprint import quietly
-from maxrr.unlearning.transitions import as_layer
 
-ALONE, HEADS = "alone", "below exact heads"
-USES = (ALONE, HEADS)
 NOTHING, RETRAINING = "nothing done", "retraining"
-UNITS = (1.0, 32.0, 1_024.0)  # of features; C follows, so that it is the same problem
-LARGEST = 1e4  # of weights: a model that has larger ones diverged
-RELEARNED = 5_000  # retained records on which heads are relearned, to attack features
+FINE = "fine-tuning"
+TUNED = "retraining, then fine-tuning"  # what going on with training does by itself, to models that know nothing
+TIMES = 3  # that a request is timed
+CONTROLS = (RETRAINING, NOTHING, TUNED)
 
 
-def measure(study: Study, techniques: Sequence[str]) -> None:
-    """Measure what the files do not have."""
+def measure(study: Study, techniques: Sequence[str], uses: Sequence[str] = USES) -> None:
+    """Measure what the files do not have, for these uses.
+
+    Seconds come last and only together: of a use alone another process may be at work beside this one.
+    """
     settings = {
         (use, name): study.pieces.piece(study.part, f"settings {use} {name}", partial(choose, study, use, name))
-        for use in USES
+        for use in uses
         for name in techniques
     }
-    for set_name in study.plan.forget:
+
+    def each(work: Callable[..., Json], title: str, set_name: str) -> None:
         gone = study.forget_set(set_name, partial(memorised, study))
-        for use in USES:
-            for name in (RETRAINING, NOTHING, *techniques):
-                chosen = settings[use, name]["chosen"] if name in techniques else {}
-                piece = partial(try_one, study, use, set_name, gone, name, chosen)
-                study.pieces.piece(study.part, f"{set_name} {use} {name}", piece)
+        for use in uses:
+            for name in (*CONTROLS, *techniques):
+                known = settings.get((use, FINE if name == TUNED else name))
+                chosen = known["chosen"] if known else {}
+                study.pieces.piece(
+                    study.part, f"{title} {use} {name}", partial(work, study, use, set_name, gone, name, chosen)
+                )
+
+    for set_name in study.plan.forget:
+        each(try_one, set_name, set_name)
+    if len(uses) == len(USES):
+        each(try_cost, "seconds", next(iter(study.plan.forget)))
 
 
 # Models
@@ -69,140 +75,54 @@ def trained(study: Study, use: str, kind: str, count: int, gone: NDArray[Any]) -
 
 
 def originals(study: Study, use: str, kind: str = "original", count: int | None = None) -> list[nn.Module]:
-    """The models before any request, from the disk if they are there."""
+    """The models before any request, from the disk if they are there.
+
+    Below our heads the last layer is these, on all records: what a `core_policy` is given.
+    """
     count, nobody = count or study.plan.models, study.training.ids[:0]
-    found: list[nn.Module] = []
-    for first in range(0, count, study.plan.chunk):
-        size = min(study.plan.chunk, count - first)
 
-        def make(first: int = first, size: int = size) -> Arrays:
-            networks = list(trained(study, use, kind, first + size, nobody))[first:]
-            names = networks[0].state_dict()
-            return {name: np.stack([each.state_dict()[name].numpy() for each in networks]) for name in names}
+    def make() -> Arrays:
+        networks = list(trained(study, use, kind, count, nobody))
+        if use == HEADS:
+            give_heads(study, networks)
+        states = [network.state_dict() for network in networks]
+        return {name: np.stack([state[name].numpy() for state in states]) for name in states[0]}
 
-        arrays = study.pieces.keep(f"{study.part} {use} {kind} {first}", make)
-        for number in range(size):
-            network = copy.deepcopy(study.network)
-            network.load_state_dict({name: torch.from_numpy(np.array(each[number])) for name, each in arrays.items()})
-            found.append(network.eval())
+    arrays = study.pieces.keep(f"{study.part} {use} {kind}", make)
+    found = []
+    for number in range(count):
+        network = copy.deepcopy(study.network)
+        network.load_state_dict({name: torch.from_numpy(np.array(each[number])) for name, each in arrays.items()})
+        found.append(network.eval())
     return found
+
+
+def give_heads(study: Study, networks: Sequence[nn.Module]) -> None:
+    """Put exact heads on all records in the place of the last layers."""
+    features = (embed(split(network)[0], study.training, device=study.device) for network in networks)
+    labels = study.training.labels
+    for network, heads in zip(networks, side_by_side(heads_on, features, len(labels), labels), strict=True):
+        assert heads is not None
+        last = network.get_submodule(last_linear(network))
+        last.load_state_dict({"weight": torch.tensor(heads.weights), "bias": torch.tensor(heads.biases)})
 
 
 def memorised(study: Study) -> NDArray[np.float64]:
     """How much likelier each record is to be right in models that saw it: V. Feldman, C. Zhang, 2020, by subsamples."""
 
     def make() -> Arrays:
-        count, half = study.plan.memory, study.rng(4)
-        seeds = study.seeds("memory", count)
-        seen = np.stack([half.random(len(study.training)) < 0.7 for _ in seeds])
-        right = np.zeros(seen.shape)
-        for row, (seed, mine) in enumerate(zip(seeds, seen, strict=True)):
-            records = study.training.select(study.training.ids[mine])
-            (run,) = train_many(study.network, records, [seed], recipe=study.plan.recipe, device=study.device)
-            right[row] = embed(run.network, study.training, device=study.device).argmax(1) == study.training.labels
+        ids, seeds, random = study.training.ids, study.seeds("memory", study.plan.memory), study.rng(4)
+        out = [np.sort(random.choice(ids, round(0.3 * len(ids)), replace=False)) for _ in seeds]
+        runs = train_many(
+            study.network, study.training, seeds, without=out, recipe=study.plan.recipe, device=study.device
+        )
+        labels = study.training.labels
+        right = np.stack([embed(run.network, study.training, device=study.device).argmax(1) == labels for run in runs])
+        seen = ~np.stack([np.isin(ids, some) for some in out])
         with_it, without = (np.sum(right * each, 0) / np.maximum(each.sum(0), 1) for each in (seen, ~seen))
         return {"scores": with_it - without}
 
     return np.asarray(study.pieces.keep(f"{study.part} memorised", make)["scores"])
-
-
-# What they answer
-
-
-class Questions:
-    """The records that models are asked about, and how: for one forget set and one use."""
-
-    def __init__(self, study: Study, use: str, gone: NDArray[Any], test: Dataset) -> None:
-        self.use, self.device, self.classes = use, study.device, study.classes
-        self.forgotten = study.training.select(np.sort(gone))
-        self.rest = study.training.without(gone)
-        rows = study.rng(5).permutation(len(self.rest))
-        self.retained = self.rest.select(np.sort(self.rest.ids[rows[: study.plan.sample]]))
-        self.relearned_on = self.rest.select(np.sort(self.rest.ids[rows[:RELEARNED]])).join(self.forgotten)
-        self.test = test
-
-    def answers(self, networks: Iterable[nn.Module]) -> Answers:
-        """What these models say."""
-        said = [self.ask(network) for network in networks]
-        found = {side: np.stack([each[side] for each in said]) for side in SIDES}
-        right = {side: np.stack([each[f"{side} right"] for each in said]) for side in SIDES}
-        return Answers(found, right, np.stack([each["relearned"] for each in said]))
-
-    def ask(self, network: nn.Module) -> Arrays:
-        """What one model says."""
-        if not finite(network):
-            return self.nothing() | {"relearned": np.zeros(len(self.forgotten))}
-        extractor, sides = split(network)[0], {name: getattr(self, name) for name in SIDES}
-        found: Arrays = {"relearned": self.relearn(extractor)}
-        if self.use == ALONE:
-            scores = {name: embed(network, side, device=self.device).astype(float) for name, side in sides.items()}
-            for name, side in sides.items():
-                exact = scores[name] - np.logaddexp.reduce(scores[name], 1)[:, None]
-                rows = np.arange(len(side))
-                others = exact.copy()
-                others[rows, side.labels] = -np.inf
-                found[name] = exact[rows, side.labels] - np.logaddexp.reduce(others, 1)
-                found[f"{name} right"] = exact.argmax(1) == side.labels
-            return found
-        features = embed(extractor, self.rest, device=self.device)
-        try:
-            heads = fit(features, self.rest.labels, self.device)
-        except DivergedError:
-            return found | self.nothing()
-        scaling = fit_platt(heads.decision_function(features), self.rest.labels, heads.classes_)
-        for name, side in sides.items():
-            p = np.zeros((len(side), self.classes))
-            p[:, heads.classes_] = scaling.probabilities(
-                heads.decision_function(embed(extractor, side, device=self.device))
-            )
-            found[name], found[f"{name} right"] = logit(p, side.labels), p.argmax(1) == side.labels
-        return found
-
-    def nothing(self) -> Arrays:
-        """What a diverged model says: every class is as likely as the others, and nothing is right."""
-        found: Arrays = {}
-        for name in SIDES:
-            count = len(getattr(self, name))
-            found[name], found[f"{name} right"] = np.full(count, -np.log(self.classes - 1)), np.zeros(count, dtype=bool)
-        return found
-
-    def relearn(self, extractor: nn.Module) -> NDArray[np.float64]:
-        """The margins of the forgotten records in heads fitted with them: what the features give away."""
-        records = self.relearned_on
-        features = embed(extractor, records, device=self.device)
-        mine = np.isin(records.ids, self.forgotten.ids)
-        try:
-            heads = fit(features, records.labels, self.device)
-        except DivergedError:
-            return np.zeros(mine.sum())
-        return margins(heads.decision_function(features[mine]), records.labels[mine], heads.classes_)
-
-
-@dataclass(frozen=True, eq=False)
-class Heads:
-    """Exact heads, under the names of `LinearSVM`."""
-
-    classes_: NDArray[np.int64]
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-
-    def decision_function(self, features: NDArray[Any]) -> NDArray[np.float64]:
-        """Scores, (records × heads)."""
-        return np.asarray(features.astype(float) @ self.coef_.T + self.intercept_)
-
-
-class DivergedError(ValueError):
-    """A model's features say nothing: no heads can be fitted on them."""
-
-
-def fit(features: NDArray[Any], labels: NDArray[np.int64], device: torch.device) -> Any:
-    """Exact heads on features. Where a technique leaves too little of these to solve them, the same in other units."""
-    X = torch.from_numpy(features).to(device) if device.type == "cuda" else features
-    for units in UNITS:
-        with quietly(), suppress(ConvergenceError):
-            heads = LinearSVM(C=units**-2.0).fit(X * units, labels)
-            return Heads(heads.classes_, heads.coef_ * units, heads.intercept_)
-    raise DivergedError("the heads cannot be solved: the features are all but the same for all records")
 
 
 def stored(study: Study, name: str, make: Any) -> Answers:
@@ -235,52 +155,56 @@ def try_one(study: Study, use: str, set_name: str, gone: NDArray[Any], name: str
         return stored(study, f"{key} {kind}", lambda: questions.answers(trained(study, use, kind, count, gone)))
 
     remembering = stored(study, f"{key} original", lambda: questions.answers(originals(study, use)))
-    seconds, memory, diverged = 0.0, None, 0
+    diverged = 0
     if name == RETRAINING:
         mine = without("again")
-        started = now(study.device)
-        list(trained(study, use, "retrained", 1, gone))
-        seconds = now(study.device) - started
     elif name == NOTHING:
         mine = remembering
     else:
-        technique, networks = technique_of(name, settings), originals(study, use)
-        for _ in range(2):  # one request alone; in the first, libraries are loaded
-            seconds, memory = apply(study, use, technique, [copy.deepcopy(networks[0])], gone)
-        apply(study, use, technique, networks, gone)
+        networks = list(trained(study, use, "again", count, gone)) if name == TUNED else originals(study, use)
+        apply(study, use, technique_of(FINE if name == TUNED else name, settings), networks, gone)
         mine, diverged = questions.answers(networks), sum(not finite(network) for network in networks)
-    if use == HEADS:
-        extractor, started = split(originals(study, use)[0])[0], now(study.device)
-        fit(embed(extractor, questions.rest, device=study.device), questions.rest.labels, study.device)
-        seconds += now(study.device) - started
     found = measures.compare(mine, without("retrained"), remembering)
     return {"use": use, "forget set": set_name, "method": name, "records": len(gone), "settings": dict(settings),
-            "request": {"seconds": seconds, "memory": memory}, "diverged": diverged, **found}  # fmt: skip
+            "diverged": diverged, **found}  # fmt: skip
 
 
-def apply(
-    study: Study, use: str, technique: Technique, networks: list[nn.Module], gone: NDArray[Any]
-) -> tuple[float, int | None]:  # fmt: skip
-    """Apply a technique to models in place; return its seconds, and on a GPU the most memory in bytes."""
-    seen = study.training if use == ALONE else study.training.select(study.core)
-    leave = np.intersect1d(gone, seen.ids)
-    if use == HEADS:
-        for network in networks:
-            give_heads(study, network)
-    if study.device.type == "cuda":
+def try_cost(study: Study, use: str, set_name: str, gone: NDArray[Any], name: str, settings: Json) -> Json:
+    """What a request to one model costs: the median of some, after a first in which libraries are loaded."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as networks are trained
+    try:
+        costs = [cost_of(study, use, gone, name, settings) for _ in range(1 + TIMES)][1:]
+    finally:
+        torch.set_num_threads(threads)
+    seconds = [cost["seconds"] for cost in costs]
+    request = {"seconds": median(seconds), "all seconds": seconds, "memory": costs[0]["memory"]}
+    return {"use": use, "forget set": set_name, "method": name, "request": request}
+
+
+def cost_of(study: Study, use: str, gone: NDArray[Any], name: str, settings: Json) -> Json:
+    """Seconds, and on a GPU the most memory in bytes."""
+    (network, *_), rest, on_gpu = originals(study, use), study.training.without(gone), study.device.type == "cuda"
+    if on_gpu:
         torch.cuda.reset_peak_memory_stats(study.device)
     started = now(study.device)
-    seeds = list(range(len(networks)))
+    if name in (RETRAINING, TUNED):
+        (network,) = trained(study, use, "retrained", 1, gone)
+    if name in (*TECHNIQUES, TUNED):
+        apply(study, use, technique_of(FINE if name == TUNED else name, settings), [network], gone)
+    if use == HEADS:
+        with quietly():
+            features = torch.from_numpy(embed(split(network)[0], rest, device=study.device)).to(study.device)
+            LinearSVM().fit(features, rest.labels)
+    memory = torch.cuda.max_memory_allocated(study.device) if on_gpu else None
+    return {"seconds": now(study.device) - started, "memory": memory}
+
+
+def apply(study: Study, use: str, technique: Technique, networks: list[nn.Module], gone: NDArray[Any]) -> None:
+    """Apply a technique to models in place."""
+    seen = study.training if use == ALONE else study.training.select(study.core)
+    leave, seeds = np.intersect1d(gone, seen.ids), list(range(len(networks)))
     change(technique, networks, seen.without(leave), seen.select(leave), seeds, study.device, study.classes)
-    memory = torch.cuda.max_memory_allocated(study.device) if study.device.type == "cuda" else None
-    return now(study.device) - started, memory
-
-
-def give_heads(study: Study, network: nn.Module) -> None:
-    """Put exact heads on all records in the place of the last layer: what a `core_policy` is given."""
-    features = embed(split(network)[0], study.training, device=study.device)
-    layer = as_layer(fit(features, study.training.labels, study.device), study.classes)
-    network.get_submodule(last_linear(network)).load_state_dict(layer.state_dict())
 
 
 # Settings
@@ -291,8 +215,15 @@ def choose(study: Study, use: str, name: str) -> Json:
     were retrained without them, and on records that nobody trains on. No test record is looked at.
     """
     questions, count = Questions(study, use, study.to_tune, study.sides[1]), study.plan.tuned
-    models = partial(trained, study, use, "retrained to tune", count, study.to_tune)
-    retrained = stored(study, f"{study.part} {use} to tune", lambda: questions.answers(models()))
+    key = f"{study.part} {use} to tune"
+
+    def models(kind: str) -> Answers:
+        return stored(
+            study, f"{key} {kind}", lambda: questions.answers(trained(study, use, kind, count, study.to_tune))
+        )
+
+    retrained = models("retrained to tune")
+    before = stored(study, f"{key} before", lambda: questions.answers(originals(study, use, "original to tune", count)))
     tried: list[Json] = []
     for settings in GRIDS[name][: study.plan.tries]:
         networks = originals(study, use, "original to tune", count)
@@ -301,12 +232,7 @@ def choose(study: Study, use: str, name: str) -> Json:
         tried.append({"settings": dict(settings), "distance": distance})
     best = min(tried, key=lambda one: np.inf if one["distance"] is None else one["distance"])
     return {"use": use, "method": name, "chosen": best["settings"], "tried": tried, "models": count,
-            "records": len(study.to_tune)}  # fmt: skip
-
-
-def finite(network: nn.Module) -> bool:
-    """Whether all weights are still numbers of use: a technique may diverge on one model of many."""
-    return all(bool((value.abs() < LARGEST).all()) for value in network.parameters())
+            "records": len(study.to_tune), "nothing done": shift(before, retrained)}  # fmt: skip
 
 
 def shift(mine: Answers, retrained: Answers) -> float:

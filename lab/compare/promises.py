@@ -5,7 +5,8 @@ them, and no method learns them. A method that trains for each request carries o
 all others at once, which ends where one after the other would; its seconds are what these requests took on average.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean, median
@@ -16,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from lab import profiles
-from lab.compare.exact import CORE, FROZEN, METHODS, Bench, Certified, Method, Ridge
+from lab.compare.exact import CORE, FROZEN, METHODS, Bench, Certified, Method, Ridge, Sisa
 from lab.compare.measures import FEWEST_TO_AUDIT, klom
 from lab.compare.pieces import Json, Pieces, now
 from lab.compare.study import STREAM, Exact, some_of
@@ -39,7 +40,19 @@ TRAINING = ("retraining", "SISA", CORE)  # those that train for a request
 DRAWING = (*TRAINING, "certified removal")  # those whose models differ by their seed
 ASKED = 500  # forgotten records that an audit asks about, at most
 TRIED = 6  # records that each setting of certified removal forgets
+MANY_RECORDS = 10_000  # on which networks are trained as on all
 WIDTH = 0.2  # the share of the core in the stream
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch use one thread: seconds of a processor count all threads, and training here has one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +109,7 @@ class Promises:
             for name in METHODS:
                 self.pieces.piece("c", f"{name} {seed}", partial(self.try_public, name, seed))
 
+    @one_thread()
     def try_public(self, name: str, seed: int) -> Json:
         """Fit, forget single random records, and look whether what is left is a fit without them."""
         setup, started = self.public, now(self.device)
@@ -107,7 +121,7 @@ class Promises:
         ids = random.choice(setup.training.ids, self.plan.repeats, replace=False)
         seconds = [self.seconds_of(partial(model.forget, [one])) for one in ids.tolist()]
         found = {"method": name, "seed": seed, "accuracy": accuracy, "fit": fit, "requests": seconds,
-                 "seconds": median(seconds), "kept": model.kept}  # fmt: skip
+                 "seconds": median(seconds), "kept": model.kept, "fits": fits_of(model)}  # fmt: skip
         if seed == 0:
             found["from a new fit"] = away(model, name, bench, setup.training.without(ids), seed, test)
         return found
@@ -126,8 +140,7 @@ class Promises:
         training, test = some_of(self.plan.data, self.plan.records, 0, self.seed)
         public = HashCore(0.1, key=f"public {self.seed}", by="record").is_core(training.ids)
         own = training.select(training.ids[~public])
-        epochs = 18 if self.plan.records is None else 10
-        recipe = Recipe(epochs=epochs, lr=1e-3 if self.plan.records is None else 2e-3)
+        recipe = Recipe(epochs=18) if len(training) >= MANY_RECORDS else Recipe(epochs=10, lr=2e-3)
         network = LeNet5(training.shape, len(training.class_names))
         learned = train(network, training.select(training.ids[public]), self.seed, recipe=recipe, device=self.device)
         extractor = split(learned.network)[0]
@@ -140,16 +153,20 @@ class Promises:
 
         bench = Bench(network, recipe, recipe, self.device, len(training.class_names),
                       lambda records: embed(extractor, records, device=self.device), ours)  # fmt: skip
-        chosen = self.with_settings("d", bench, own)
+        chosen = self.with_epochs(self.with_settings("d", bench, own), own)
         return Setup(own, test, lambda seed: chosen)
 
-    # Settings of linear heads
+    # Settings: those that do best on a tenth of the records
 
-    def with_settings(self, part: str, bench: Bench, records: Dataset) -> Bench:
-        """Give the ridge head and certified removal the settings that do best on a tenth of the records, set aside."""
+    def set_aside(self, records: Dataset) -> tuple[Dataset, Dataset]:
+        """The records to fit on, and the tenth."""
         random = np.random.default_rng(stream(self.seed, STREAM, 9))
         aside = records.select(np.sort(random.choice(records.ids, len(records) // 10, replace=False)))
-        rest = records.without(aside.ids)
+        return records.without(aside.ids), aside
+
+    def with_settings(self, part: str, bench: Bench, records: Dataset) -> Bench:
+        """Give the ridge head and certified removal their settings."""
+        rest, aside = self.set_aside(records)
 
         def choose_ridge() -> Json:
             said = [right(Ridge(replace(bench, ridge=one), rest, 0).probabilities(aside), aside) for one in Ridge.GRID]
@@ -164,12 +181,26 @@ class Promises:
                 for id_ in rest.ids[:TRIED].tolist():
                     model.forget([id_])
                 tried.append({"settings": list(pair), "accuracy": accuracy, "fits": model.fits - 1})
-            best = max(tried, key=lambda one: (one["fits"] <= TRIED // 2, one["accuracy"]))  # seldom fits anew
+            best = max(tried, key=lambda one: (one["accuracy"], -one["fits"]))
             return {"method": "certified removal", "chosen": best["settings"], "tried": tried}
 
         ridge = self.pieces.piece(part, "settings ridge head", choose_ridge)["chosen"]
         noise = self.pieces.piece(part, "settings certified removal", choose_noise)["chosen"]
         return replace(bench, ridge=float(ridge), certified=(float(noise[0]), float(noise[1])))
+
+    def with_epochs(self, bench: Bench, records: Dataset) -> Bench:
+        """Give SISA more epochs where that helps: those of a shard have a fifth of the steps."""
+        rest, aside = self.set_aside(records)
+
+        def longer(times: int) -> Bench:
+            return replace(bench, part=replace(bench.part, epochs=times * bench.part.epochs))
+
+        def choose_epochs() -> Json:
+            said = [right(Sisa(longer(times), rest, self.seed).probabilities(aside), aside) for times in Sisa.GRID]
+            tried = [{"settings": times, "accuracy": one} for times, one in zip(Sisa.GRID, said, strict=True)]
+            return {"method": "SISA", "chosen": Sisa.GRID[int(np.argmax(said))], "tried": tried}
+
+        return longer(int(self.pieces.piece("d", "settings SISA", choose_epochs)["chosen"]))
 
     def requests(self) -> list[list[Any]]:
         """The stream, the same for every method: ids of one, five or twenty records that are still there."""
@@ -188,6 +219,7 @@ class Promises:
             if self.plan.shadows:
                 self.pieces.piece("d", f"audit {name}", partial(self.audit_end, name))
 
+    @one_thread()
     def try_stream(self, name: str) -> Json:
         """Carry out the stream."""
         setup, requests = self.streaming, self.requests()
@@ -205,7 +237,7 @@ class Promises:
             "accuracy": {"before": before, "after": after}, "fit": fit, "seconds": fmean(seconds),
             "of the stream": fmean(seconds) * len(requests), "kept": model.kept,
             "from a new fit": away(model, name, setup.bench(self.seed), left, self.seed, setup.test),
-            "fits": model.fits if isinstance(model, Certified) else None,
+            "fits": fits_of(model),
         }  # fmt: skip
 
     def audit_end(self, name: str) -> Json:
@@ -244,6 +276,11 @@ def away(model: Method, name: str, bench: Bench, left: Dataset, seed: int, test:
     """How far a model's probabilities are at most from those of a new fit on what is left, under the same noise."""
     again = model.anew(left) if isinstance(model, Certified) else METHODS[name](bench, left, seed)
     return float(np.abs(model.probabilities(test) - again.probabilities(test)).max())
+
+
+def fits_of(model: Method) -> int | None:
+    """How often certified removal has fitted: once, and for each request that its noise did not hide."""
+    return model.fits if isinstance(model, Certified) else None
 
 
 def right(said: NDArray[np.float64], records: Dataset) -> float:

@@ -1,11 +1,13 @@
 """`measure`: the parts of a profile, piece by piece."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.compare import networks
 from lab.compare.pieces import Pieces
 from lab.compare.promises import Promises
+from lab.compare.questions import USES
 from lab.compare.study import PROFILES, Exact, Networks, Study
 from lab.compare.techniques import TECHNIQUES
 from lab.results import Clock
@@ -20,7 +22,8 @@ PARTS = {
 
 
 def measure(
-    part: str, profile: str, out: Path, seed: int = 0, device: str | None = None, clock: Clock | None = None
+    part: str, profile: str, out: Path, seed: int = 0, device: str | None = None, clock: Clock | None = None,
+    uses: Sequence[str] = USES,
 ) -> None:  # fmt: skip
     """Measure what the files do not have; raise `lab.results.OutOfTimeError` where a piece would end too late."""
     sizes = PROFILES[profile]
@@ -30,7 +33,7 @@ def measure(
     pieces = Pieces(out / profile, sizes.setting(part, seed), place, clock or Clock())
     if isinstance(plan, Networks):
         names = list(plan.techniques) if plan.best is None else best(pieces, plan.best)
-        networks.measure(Study(part, plan, seed, place, pieces), names)
+        networks.measure(Study(part, plan, seed, place, pieces), names, uses)
         return
     assert isinstance(plan, Exact)
     work = Promises(plan, seed, place, pieces)
@@ -38,11 +41,14 @@ def measure(
 
 
 def best(pieces: Pieces, count: int) -> list[str]:
-    """The techniques of part a whose forgotten records come nearest to retraining, over all sets and both uses."""
+    """The techniques of part a whose forgotten records come nearest to retraining, over both uses and all sets but a
+    class, where the distance is full alone and none below exact heads.
+    """
     found: dict[str, list[float]] = {}
     for path in pieces.folder.glob("a-*.json"):
         content = json.loads(path.read_text(encoding="utf-8"))
-        if content.get("method") in TECHNIQUES and "klom" in content:
+        counts = content.get("method") in TECHNIQUES and "klom" in content and content["forget set"] != "one class"
+        if counts:
             found.setdefault(content["method"], []).append(content["klom"]["forgotten"]["95th"])
     if len(found) < len(TECHNIQUES):
         raise ValueError("part b compares the best techniques of part a: measure part a first")

@@ -37,8 +37,6 @@ class Networks:
         What is trained, and how.
     models
         How many of each kind.
-    chunk
-        How many are trained in one piece.
     forget
         How many records each forget set has, by its name: "random …", "memorised …", "mixed …", or "one class".
     core
@@ -62,7 +60,6 @@ class Networks:
     network: str
     recipe: Recipe
     models: int
-    chunk: int
     forget: Mapping[str, int]
     core: float = 0.4
     validation: int = 1_000
@@ -122,7 +119,7 @@ PROFILES = {
     for profile in (
         Profile(
             "smoke",
-            Networks("digits", 120, "LeNet-5", Recipe(epochs=2, lr=4e-3), 2, 2, {"mixed 10": 10}, validation=40,
+            Networks("digits", 120, "LeNet-5", Recipe(epochs=2, lr=4e-3), 2, {"mixed 10": 10}, validation=40,
                      sample=30, tuned=2, tries=1, memory=2, techniques=("NegGrad+",)),
             None,
             Exact("digits", 120, repeats=1),
@@ -130,7 +127,7 @@ PROFILES = {
         ),
         Profile(
             "quick",
-            Networks("fashion-mnist", 600, "LeNet-5", Recipe(epochs=12, lr=3e-3), 24, 24,
+            Networks("fashion-mnist", 600, "LeNet-5", Recipe(epochs=12, lr=3e-3), 24,
                      {"random 50": 50, "one class": 0}, validation=300, sample=300, tuned=3, tries=2),
             None,
             None,
@@ -138,12 +135,13 @@ PROFILES = {
         ),
         Profile(
             "paper",
-            Networks("fashion-mnist", None, "LeNet-5", MANY, 100, 100,
-                     {"random 100": 100, "random 1,000": 1_000, "memorised 200": 200, "one class": 0}, memory=40),
-            Networks("cifar-10", None, "ResNet-9", SCRATCHED, 20, 10, {"mixed 1,000": 1_000}, tuned=2, tries=3,
+            Networks("fashion-mnist", 10_000, "LeNet-5", MANY, 100,
+                     {"random 100": 100, "random 1,000": 1_000, "memorised 200": 200, "one class": 0}, tuned=16,
+                     memory=40),
+            Networks("cifar-10", 10_000, "ResNet-9", SCRATCHED, 20, {"mixed 1,000": 1_000}, tries=4,
                      memory=10, best=3),
-            Exact("cifar-10", None, seeds=5),
-            Exact("fashion-mnist", None, requests=1_000, timed=20, shadows=64),
+            Exact("cifar-10", 10_000, seeds=5),
+            Exact("fashion-mnist", 20_000, requests=1_000, timed=20, shadows=32),
         ),
     )
 }  # fmt: skip

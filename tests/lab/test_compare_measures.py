@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from lab.compare.measures import SIDES, Answers, audited, claimed, compare, klom, scored, tug_of_war, u_lira
+from lab.compare.measures import SIDES, Answers, audited, claimed, compare, klom, p_of, scored, tug_of_war, u_lira
+from maxrr.audit import audit_predictions
 from maxrr.audit.findings import FOUND
 
 # What `klom_from_margins` of easydub/eval.py (github.com/easydub/EasyDUB-code at 5de3c4c) makes of `margins()`, in both
@@ -41,6 +42,23 @@ def test_the_floor_of_retrained_against_retrained(models, floor):
     """As the issue of this comparison says it, for margins that are Gaussian."""
     found = klom(*np.random.default_rng(0).normal(size=(2, models, 2_000)))
     assert np.quantile(found, 0.95) == pytest.approx(floor, rel=0.05)
+
+
+@pytest.mark.parametrize(("share", "likely"), [(1.0, (0.05, 1.0)), (0.0, (0.0, 0.02)), (2.0, (0.0, 0.02))])
+def test_swapping_tells_who_is_nearer_to_retraining(share, likely):
+    """Models that keep this share of what nothing done leaves; half of what is else about a model is its original's."""
+    random = np.random.default_rng(3)
+    retrained, own, before = random.normal(size=(3, 60, 100))
+    trace = np.abs(random.normal(size=100))
+    low, high = likely
+    assert low <= p_of(share * trace + (own + before) / 2**0.5, trace + before, retrained) <= high
+    assert p_of(before, before, retrained) == 1.0
+
+
+def test_of_many_records_some_are_swapped():
+    random = np.random.default_rng(4)
+    three = random.normal(size=(3, 20, 1_000)) + np.array([0.5, 0.0, 0.0])[:, None, None]
+    assert p_of(*three) == p_of(*three[:, :, ::5])
 
 
 def test_scores_are_those_of_models_scored_by_all_others_one_by_one():
@@ -94,3 +112,17 @@ def test_all_measures_are_there_and_the_audit_finds_what_was_kept():
     assert found["klom"]["forgotten"]["95th"] > found["klom"]["test"]["95th"]
     assert found["features"]["auc"] > 0.9
     assert audited(remembering, answers(5, models=8), remembering) == {}
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 3.0])
+def test_audits_of_many_models_are_those_of_each_alone(shift):
+    mine, retrained, remembering = answers(1, 6, shift), answers(2), answers(3, shift=2.0)
+
+    def said(some):
+        margin = np.concatenate([some.margins["forgotten"], some.margins["test"]], axis=1)
+        true = 1.0 / (1.0 + np.exp(-margin))
+        return np.stack([true, 1.0 - true], axis=2)
+
+    true, gone = np.zeros(60, dtype=int), np.arange(60) < 30
+    alone = [audit_predictions(p, said(retrained), said(remembering), true, gone).words for p in said(mine)]
+    assert audited(mine, retrained, remembering) == {word: alone.count(word) for word in set(alone)}

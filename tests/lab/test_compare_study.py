@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from lab.compare import networks, running
-from lab.compare.exact import CORE, FROZEN, METHODS, Certified
+from lab.compare import networks, questions, running
+from lab.compare.exact import CORE, FROZEN, METHODS, Certified, Ridge, Sisa
 from lab.compare.pieces import Pieces
 from lab.compare.promises import Promises
 from lab.compare.running import best, measure
@@ -18,7 +18,8 @@ from lab.figures.compare import draw
 from lab.figures.look import look
 from lab.results import Clock, OutOfTimeError
 from maxrr import LinearSVM
-from maxrr.nets import LeNet5, split, train
+from maxrr.nets import split, train
+from maxrr.svm import ConvergenceError
 
 CPU = torch.device("cpu")
 SMOKE = PROFILES["smoke"]
@@ -48,7 +49,7 @@ def study(tmp_path, **changes):
 
 def test_all_is_there_and_nothing_is_measured_twice(folder, monkeypatch):
     rows = [piece for piece in found(folder, "a") if "klom" in piece]
-    assert len(rows) == 2 * (2 + len(SMOKE.a.techniques))
+    assert len(rows) == 2 * (len(networks.CONTROLS) + len(SMOKE.a.techniques))
     assert {piece["method"] for piece in found(folder, "d")} == set(METHODS)
     assert {piece["method"] for piece in found(folder, "c") if "kept" in piece} == set(METHODS)
     again = [(networks, "try_one"), (networks, "choose"), (Promises, "try_public"), (Promises, "try_stream")]
@@ -77,11 +78,66 @@ def test_methods_end_where_a_new_fit_ends(folder):
     assert kept["retraining"] == 0 < kept["ridge head"]
 
 
+@pytest.mark.parametrize("part", ["c", "d"])
+def test_settings_of_certified_removal_are_the_most_accurate_and_among_those_the_cheapest(folder, part):
+    pieces = {piece["name"]: piece for piece in found(folder, part)}
+    settings = pieces["settings certified removal"]
+    tried = {tuple(one["settings"]): (one["accuracy"], -one["fits"]) for one in settings["tried"]}
+    assert tuple(tried) == Certified.GRID
+    assert tried[tuple(settings["chosen"])] == max(tried.values())
+    fits = [piece["fits"] for piece in pieces.values() if piece.get("fits") is not None and "fit" in piece]
+    assert len(fits) == 1
+    assert fits[0] >= 1
+
+
+def test_shards_of_sisa_are_trained_as_long_as_is_best(folder):
+    settings = {piece["name"]: piece for piece in found(folder, "d")}["settings SISA"]
+    accuracy = {one["settings"]: one["accuracy"] for one in settings["tried"]}
+    assert tuple(accuracy) == Sisa.GRID
+    assert accuracy[settings["chosen"]] == max(accuracy.values())
+    work = Promises(SMOKE.d, 0, CPU, Pieces(folder, settings["setting"], CPU))
+    bench = work.streaming.bench(0)
+    assert bench.part == replace(bench.recipe, epochs=settings["chosen"] * bench.recipe.epochs)
+
+
+def test_seconds_are_those_of_one_thread(tmp_path, monkeypatch):
+    threads = []
+
+    class Watched(Ridge):
+        def __init__(self, *facts):
+            threads.append(torch.get_num_threads())
+            super().__init__(*facts)
+
+        def forget(self, ids):
+            threads.append(torch.get_num_threads())
+            super().forget(ids)
+
+    before = torch.get_num_threads()
+    monkeypatch.setitem(METHODS, "ridge head", Watched)
+    monkeypatch.setattr(Promises, "with_settings", lambda self, part, bench, records: bench)
+    monkeypatch.setattr(Promises, "with_epochs", lambda self, bench, records: bench)
+    work = Promises(SMOKE.d, 0, CPU, Pieces(tmp_path, {"profile": "smoke", "seed": 0}, CPU))
+    torch.set_num_threads(2)
+    try:
+        work.try_stream("ridge head")
+        assert torch.get_num_threads() == 2
+        work.__dict__["public"] = work.streaming
+        work.try_public("ridge head", 0)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    requests = len(work.requests()) + work.plan.repeats
+    assert threads == [1] * (2 * 2 + requests)  # each is fitted twice: also on what is left
+
+
 def test_nothing_done_is_no_distance_from_itself_and_retraining_is_told_beside(folder):
     rows = {(piece["use"], piece["method"]): piece for piece in found(folder, "a") if "klom" in piece}
     for use in networks.USES:
         assert rows[use, networks.RETRAINING]["accuracy"]["test"] != rows[use, networks.NOTHING]["accuracy"]["test"]
-        assert rows[use, networks.RETRAINING]["request"]["seconds"] > 0.0
+    costs = {(piece["use"], piece["method"]): piece["request"] for piece in found(folder, "a") if "request" in piece}
+    assert costs.keys() == rows.keys()
+    assert costs[networks.ALONE, networks.NOTHING]["seconds"] < 0.01
+    assert all(costs[use, networks.RETRAINING]["seconds"] > 0.01 for use in networks.USES)
 
 
 def test_sets_are_core_records_apart_from_those_that_settings_are_chosen_by(tmp_path):
@@ -101,24 +157,55 @@ def test_sets_are_core_records_apart_from_those_that_settings_are_chosen_by(tmp_
 
 def test_below_our_heads_the_technique_sees_what_a_core_policy_sees(tmp_path):
     """The last layer is the exact heads, and the extractor alone counts afterwards."""
-    one, network = study(tmp_path), LeNet5((1, 8, 8), 10)
+    one = study(tmp_path)
+    network, _ = networks.originals(one, networks.HEADS)
+    (seen,) = networks.trained(one, networks.HEADS, "original", 1, one.core[:0])
     before = split(network)[0].state_dict()
+    assert all(torch.equal(split(seen)[0].state_dict()[name], value) for name, value in before.items())
+    before = {name: value.clone() for name, value in before.items()}
     networks.apply(one, networks.HEADS, technique_of("fine-tuning", {"lr": 0.0}), [network], one.core[:3])
     after = split(network)[0].state_dict()
     assert all(torch.equal(after[name], value) for name, value in before.items())
     features = networks.embed(split(network)[0], one.training, device=CPU)
-    heads = networks.fit(features, one.training.labels, CPU)
+    heads = LinearSVM().fit(features, one.training.labels)
     assert np.allclose(network[-1].weight.detach().numpy(), heads.coef_, atol=1e-6)
 
 
 def test_heads_on_small_features_are_the_same_in_other_units():
     X = np.random.default_rng(0).normal(size=(90, 5)).astype(np.float32)
     labels, units = X[:, :3].argmax(1), 32.0
-    one = networks.fit(X, labels, CPU)
-    heads = LinearSVM(C=units**-2.0).fit(X * units, labels)
-    assert np.allclose(one.coef_, heads.coef_ * units)
-    assert np.allclose(one.intercept_, heads.intercept_)
-    assert np.allclose(one.decision_function(X), heads.decision_function(X * units))
+    one, heads = questions.heads_on(X, labels), LinearSVM(C=units**-2.0).fit(X * units, labels)
+    assert np.allclose(one.weights, heads.coef_ * units)
+    assert np.allclose(one.biases, heads.intercept_)
+    assert np.allclose(one.scores(X), heads.decision_function(X * units))
+
+
+def test_where_heads_cannot_be_solved_a_model_says_nothing(monkeypatch):
+    class Unsolved:
+        def __init__(self, C):
+            self.C = C
+
+        def fit(self, X, y):
+            raise ConvergenceError("not solved", "a")
+
+    X, labels, rows = np.ones((90, 5), dtype=np.float32), np.arange(90) % 3, np.arange(90)
+    sheet = questions.Sheet({"training": labels, "test": labels}, 3, rows[:9], rows[9:], rows[9:], rows)
+    assert questions.answer([X, X], sheet)["test right"].mean() == pytest.approx(1 / 3)
+    monkeypatch.setattr(questions, "LinearSVM", Unsolved)
+    found, nothing = questions.answer([X, X], sheet), sheet.nothing()
+    assert found.keys() == nothing.keys()
+    assert all((found[name] == nothing[name]).all() for name in found)
+
+
+def test_a_network_says_what_its_softmax_says(tmp_path):
+    one = study(tmp_path)
+    (network,) = networks.trained(one, networks.ALONE, "original", 1, one.core[:0])
+    asked = questions.Questions(one, networks.ALONE, one.core[:5], one.sides[2])
+    found = asked.answers([network])
+    p = torch.tensor(networks.embed(network, one.sides[2], device=CPU)).double().softmax(1).numpy()
+    true = p[np.arange(len(p)), one.sides[2].labels]
+    assert np.allclose(found.margins["test"][0], np.log(true / (1.0 - true)), atol=1e-4)
+    assert found.accuracy("test")[0] == (p.argmax(1) == one.sides[2].labels).mean()
 
 
 @pytest.mark.long
@@ -192,16 +279,27 @@ def test_the_best_are_those_nearest_to_retraining(tmp_path):
     with pytest.raises(ValueError, match="part a first"):
         best(pieces, 2)
     for number, name in enumerate(TECHNIQUES):
-        facts = {"method": name, "klom": {"forgotten": {"95th": abs(number - 3.1)}}}
+        facts = {"method": name, "forget set": "random 5", "klom": {"forgotten": {"95th": abs(number - 3.1)}}}
         pieces.piece("a", name, lambda facts=facts: facts)
+        whole = {**facts, "forget set": "one class", "klom": {"forgotten": {"95th": 99.0 - 10.0 * number}}}
+        pieces.piece("a", f"{name} class", lambda whole=whole: whole)  # which does not count
     assert best(pieces, 2) == [list(TECHNIQUES)[3], list(TECHNIQUES)[4]]
     assert running.PARTS.keys() == set("abcd")
 
 
 def test_the_figure_shows_every_technique(folder):
-    rows = [piece for piece in found(folder, "a") if "klom" in piece]
+    costs = {piece["name"]: piece["request"] for piece in found(folder, "a") if "request" in piece}
+    rows = [{**piece, "request": costs[f"seconds {piece['use']} {piece['method']}"]}
+            for piece in found(folder, "a") if "klom" in piece]  # fmt: skip
+    streams = [piece for piece in found(folder, "d") if "fit" in piece]
+    for piece in rows:
+        piece["request"]["seconds"] += 10.0 * (piece["use"] == questions.HEADS)
     with look():
-        figure = draw(rows, [piece for piece in found(folder, "d") if "fit" in piece], "mixed 10")
-    alone, below, promised = figure.axes
-    assert len(alone.lines) == len(below.lines) == len(SMOKE.a.techniques) + 3  # and two controls, one with a mark
-    assert len(promised.texts) == len(METHODS)
+        figure = draw({"mixed 10": rows, "again": rows}, {"stream": streams, "public": streams})
+    *panels, stream, public = figure.axes
+    assert len(panels) == 4
+    assert {len(axes.lines) for axes in panels} == {len(SMOKE.a.techniques) + 4}  # three controls, one with a mark
+    for axes in panels:  # seconds below exact heads may be more than alone
+        marks = [line.get_xdata()[0] for line in axes.lines if line.get_marker() != "None"]
+        assert max(marks) <= axes.get_xlim()[1]
+    assert len(stream.texts) == len(public.texts) == len(METHODS)

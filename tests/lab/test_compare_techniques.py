@@ -157,6 +157,24 @@ def test_msg_draws_thirty_percent_of_each_kernel_anew():
     }
 
 
+def test_msg_holds_back_the_other_weights_of_kernels_alone():
+    before, after = network().state_dict(), changed(lambda work: msg(work, lr=0.05, share=0.01, rein=0.0))
+    shares = {name: after[name] / value for name, value in before.items() if name.endswith("weight")}
+    away = {name: (share - share.median()).abs() for name, share in shares.items()}
+    assert max(away[name].median().item() for name in ("0.weight", "3.weight")) < 1e-6  # the same decay for most
+    assert min(away[name].quantile(0.9).item() for name in ("7.weight", "9.weight", "11.weight")) > 1e-3
+
+
+def test_random_labels_are_drawn_in_every_epoch(monkeypatch):
+    drawn = []
+    rows = Work.rows
+    monkeypatch.setattr(Work, "rows", lambda work, given: (drawn.append(given[0]), rows(work, given))[1])
+    changed(lambda work: random_labels(work, epochs=3))
+    labels = [each.tolist() for each in drawn if len(each) == len(LEAVE)]
+    assert len(labels) == 3
+    assert labels[0] != labels[1] != labels[2]
+
+
 def test_forgetting_labels_costs_accuracy_on_them():
     """Networks that know everything: on wrong labels, or climbing, they get worse on what they forget."""
     made = network()

@@ -369,12 +369,16 @@ def decide(audited: Floats, remembering: Sequence[Floats], before: Sequence[Floa
     count, rank = len(audited) - 1, rank_of_first(audited)
     power = power_by_alternative(remembering)
     at_most = Power.of([is_found(scores) for scores in before], len(before))
-    words = INDISTINGUISHABLE
-    if rank.p <= ALPHA:
-        words = FOUND
-    elif count < FEWEST or power[ALL].rate < WORTH or min(rank.high, rank.low) <= ALPHA:
-        words = NOT_ENOUGH
+    words = words_for(rank, count, power[ALL].rate)
     return Finding(words, rank.p, count, rank.as_odd, interval(rank.as_odd, count), rank.high, rank.low, power, at_most)
+
+
+def words_for(rank: Rank, retrained: int, power: float) -> str:
+    """Choose the words, from the rank among so many retrained models and the share of those that kept all it finds."""
+    if rank.p <= ALPHA:
+        return FOUND
+    enough = retrained >= FEWEST and power >= WORTH and min(rank.high, rank.low) > ALPHA
+    return INDISTINGUISHABLE if enough else NOT_ENOUGH
 
 
 # The report of an audit, as plain values that can be written as JSON.
