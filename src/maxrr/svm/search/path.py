@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.blas import dgemm, dger
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dpotri
 
 from maxrr.svm.arrays import Bools, Floats, Ints
 
@@ -71,13 +71,13 @@ class MarginSystem:
             factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
         except np.linalg.LinAlgError:
             return False
-        half = dtrtrs(factor, np.eye(count), trans=1)[0]
-        sums = half.sum(axis=1)
-        self.older[:count, :count], self.older[-1, -1] = half.T @ half, size
+        inverse = np.triu(dpotri(factor)[0])
+        inverse += np.triu(inverse, 1).T
+        self.older[:count, :count], self.older[-1, -1] = inverse, size
         self.diagonal[:] = self.older.diagonal()
         balance = np.zeros(self.slots + 1)
-        balance[:count], balance[-1] = sums @ half, -1.0
-        self.update(-1.0 / float(sums @ sums), balance)
+        balance[:count], balance[-1] = inverse.sum(axis=1), -1.0
+        self.update(-1.0 / float(balance[:-1].sum()), balance)
         return not (factor.diagonal() <= DEPENDENT * np.sqrt(gram.diagonal())).any()
 
     def solve(self, scores: Floats, tilt: float) -> Floats:
@@ -146,7 +146,7 @@ PAUSE = 1e-24  # of the square of the weights: no step
 MOST_PAUSES = 20  # so many lines in a row that lead nowhere mean that samples are tied
 WATCHED = 1 << 16  # numbers of the samples nearest to the margin, and (d + 1)/2 samples, are watched for meeting it,
 LOOK = 32  # and after so many lines it is looked which ones these should be
-ANEW = 192  # updates after which the system is factored anew
+ANEW = 384  # updates after which the system is factored anew
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Path:
             possible = math.isfinite(length) and pauses <= MOST_PAUSES
             possible = possible and (self.lowest or self.join(meeting))
             if possible and lines % LOOK == 0:
-                possible = (self.on_margin.updates < ANEW or self.begin()) and self.look()
+                possible = self.look()
         return None
 
     def begin(self) -> bool:
@@ -231,6 +231,12 @@ class Path:
         return change, total
 
     def look(self, tolerance: float = DRIFTED) -> bool:
+        """Look at all samples, and factor the system anew where its many updates have lost too many digits."""
+        if self.on_margin.updates < ANEW and self.recompute(tolerance):
+            return True
+        return self.begin() and self.recompute(tolerance)
+
+    def recompute(self, tolerance: float) -> bool:
         """Recompute the margins of all samples, free of accumulated rounding, and choose those to watch."""
         system, filled = self.on_margin, self.on_margin.filled
         members = system.places[filled]

@@ -44,8 +44,8 @@ ENOUGH = 2000  # for a path it has up to four times as many, as long as these ar
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
 MOST_ROUNDS = 15  # five are usual
 A_FEW_MORE = 1.2  # times as many are not worth a copy of those that are enough
-SETTLED = 0.75  # a path begins where so many of these are left from one smoothing to the next: it takes them one by one
-UNDECIDED = 1 / 24  # times d + 1: if more samples than this may yet come to the margin, a path does not begin
+SETTLED = 0.6  # a path, which takes samples one by one, begins where this share is left from one smoothing to the next,
+LEAVING = 0.7  # and where there is room for them on the margin if this share of those that left just now leaves next
 MOST_CHANGED = 16  # samples that change: with more than this a path is longer than Newton's way,
 MOST_CHANGED_WIDE = 6  # where there are many features also with more than this
 LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
@@ -132,29 +132,38 @@ def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
     before, most = between_bounds(now.alpha, cap), X.shape[1] + 1
     for _ in range(LEVELS_PER_ROUND):
         narrow(samples, trial, now, X, y, now.alpha, cap, share, light)
-        between, near = between_bounds(now.alpha, cap), np.abs(y * (X @ now.w + now.b) - 1.0) <= now.spread
-        settled = SETTLED * before <= between <= most and np.count_nonzero(near) <= between + UNDECIDED * most
-        if now.strayed or (settled and follow(samples, trial, now, X, SHORT)):
+        between = between_bounds(now.alpha, cap)
+        left = before - between
+        settled = SETTLED * before <= between <= most + LEAVING * left
+        if now.strayed or (settled and follow(samples, trial, now, X, SHORT, abs(left))):
             break
         before = between
         if now.spread <= 10.0 * ROUNDED:  # the samples in the band are tied, and nothing is left to do
             break
 
 
-def between_bounds(alpha: Floats, cap: Floats) -> float:
+def between_bounds(alpha: Floats, cap: Floats) -> int:
     """How many multipliers are strictly between their bounds."""
-    return float(np.count_nonzero((alpha > 0.0) & (alpha < cap)))
+    return int(np.count_nonzero((alpha > 0.0) & (alpha < cap)))
 
 
-def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int) -> bool:
-    """Follow a path to a clear partition of the working set, whose rows are X; return whether there is a candidate."""
+def follow(samples: Samples, trial: Trial, now: Proposal, X: Floats, most: int, doubtful: int = 0) -> bool:
+    """Follow a path to a clear partition of the working set, whose rows are X; return whether there is a candidate.
+
+    So many of the samples between their bounds may not belong on the margin. Room is left for as many there: where
+    wrong ones fill it, they alone determine where the path begins, which is far away.
+    """
     filled = X.any(axis=0)  # a unit of a network that never fires, or only far from the margin, says nothing here
     dimension, y, caps = int(np.count_nonzero(filled)), trial.y[now.working], samples.caps_at(now.working)
     on_margin = (now.alpha > 0.0) & (now.alpha < caps)
-    if np.count_nonzero(on_margin) > dimension + 1:
+    between, room = int(np.count_nonzero(on_margin)), max(dimension + 1 - doubtful, (dimension + 1) // 2)
+    if between > dimension + 1 + doubtful:
         return False
-    # 1. Samples far from the margin are taken to stay where they are.
     margins = y * (X @ now.w + now.b)
+    if between > room:
+        furthest = np.argpartition(np.where(on_margin, np.abs(margins - 1.0), np.inf), room)[room:]
+        on_margin[furthest] = False
+    # 1. Samples far from the margin are taken to stay where they are.
     distance = np.where(on_margin, 0.0, np.abs(margins - 1.0))
     inside, alpha, enough = margins < 1.0, np.where(margins < 1.0, caps, 0.0), enough_for_path(dimension)
     part: Ints | slice = slice(None)
