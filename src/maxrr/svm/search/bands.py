@@ -19,7 +19,7 @@ from maxrr.svm.arrays import NO_EXPONENT, Floats, Ints, marked
 from maxrr.svm.exact.deciding import TOUCHING, distances, kept, screen_of, sums, with_longest
 from maxrr.svm.exact.fallback import UnsettledError
 from maxrr.svm.problem import Change, Head, Samples, Screen, Trial, moves, size
-from maxrr.svm.search.working_set import REACH, SMALLEST, WIDTH, for_each_head, refine
+from maxrr.svm.search.working_set import REACH, SMALLEST, WIDTH, for_each_head, is_nearly_full, refine
 
 MOST_ROUNDS = 6
 MOST_CROSSED = 4  # times d + 1: if more samples are on another side than they were taken to be, the start was poor
@@ -103,7 +103,8 @@ def band_around(samples: Samples, head: Head, change: Change | None = None, move
     exponent = int(np.max(samples.exponents[far], initial=NO_EXPONENT))
     part = samples.only(places, replace(known, places=here), exponent)
     trial = trial_at(part, part.signs(head.positive), head.positive, head.w, head.b, alpha, WIDTH)
-    trial.near, trial.moved = True, np.searchsorted(places, moved)
+    trial.near = not len(moved) or is_nearly_full(len(head.on_margin), head.w)
+    trial.moved = np.searchsorted(places, moved)
     return Band(places, far, part, trial, head.w, head.b, head.screen)
 
 

@@ -48,6 +48,7 @@ SETTLED = 0.6  # a path, which takes samples one by one, begins where this share
 LEAVING = 0.7  # and where there is room for them on the margin if this share of those that left just now leaves next
 MOST_CHANGED = 16  # samples that change: with more than this a path is longer than Newton's way,
 MOST_CHANGED_WIDE = 6  # where there are many features also with more than this
+NEARLY_FULL = 0.8  # of d + 1, which is all that there is room for on the margin
 LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
 
 
@@ -245,7 +246,8 @@ def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) 
         if 0 < count <= samples.X.shape[1] and trial.rounds < MOST_ROUNDS:  # nearly: go on from there
             trial.w, trial.b, trial.margins = proposal.w, proposal.b, margins
             trial.reach = REACH * min(proposal.width, proposal.spread)
-            trial.near = bool(count <= most_changed(samples))
+            full = is_nearly_full(int(np.count_nonzero(proposal.candidate.near)), proposal.w)
+            trial.near = bool(full and count <= most_changed(samples))
             trial.width = trial.spread = proposal.width if trial.near else max(proposal.width, WIDTH)
             trial.moved = np.union1d(trial.moved, np.flatnonzero(wrong))
             trial.alpha = trial.with_held(proposal.working, proposal.alpha)
@@ -284,6 +286,15 @@ def review(samples: Samples, trial: Trial, proposal: Proposal, margins: Floats) 
         if head is not None:
             return head
     return solve_surely(samples, trial) if trial.rounds >= MOST_ROUNDS else None
+
+
+def is_nearly_full(on_margin: int, w: Floats) -> bool:
+    """Whether so many samples are on the margin that a path leads soonest to where others have crossed it or arrived.
+
+    With room there weights can change in many ways that keep these samples there, and Newton's method finds the right
+    one.
+    """
+    return on_margin >= NEARLY_FULL * (int(np.count_nonzero(w)) + 1)
 
 
 def most_changed(samples: Samples) -> int:
