@@ -19,7 +19,7 @@ LabelKind = Annotated[str, Constraint("U, i or b", ("U", "i", "b").__contains__)
 Sources = Annotated[tuple[dict[str, str], ...], Constraint("one source or more", len)]
 
 
-LEAST_SHARE, MOST_SHARE = 0.07, 0.6  # of the time to solve a head, to move it by `MANY` records or more,
+LEAST_SHARE, MOST_SHARE = 0.15, 0.6  # of the time to solve a head, to move it by `MANY` records or more,
 PER_FEATURE = 27.0  # and beside the least so much for each feature, over the records
 MANY = 16
 
@@ -41,7 +41,7 @@ class Durations:
     def expected(self, changes: int, heads: int, trains: float, embeds: float, anew: bool, wide: float = 0.0) -> float:
         """Estimate the seconds of a request from how many records are trained on, embedded, and move how many heads.
 
-        To move a head by many records takes a tenth of solving it, where there are hundreds of records for each of the
+        To move a head by many records takes a sixth of solving it, where there are hundreds of records for each of the
         features, and more where there are few (`wide` is features over records); by one it takes half as long. No more
         than by many by hundreds, because then it is not followed record by record: measured with 64 to 1,280 features.
         On a GPU, where heads are solved fast, one record takes as long as many do (`wide` is infinite).
