@@ -73,6 +73,38 @@ def linear_svc(X: Floats, y: Labels, C: float, max_iter: int = 20_000) -> Answer
     return Answer(perf_counter() - start, model.coef_, model.intercept_, stopped=model.n_iter_ >= max_iter)
 
 
+def multicore(X: Floats, y: Labels, C: float) -> Answer:
+    """liblinear's own package with a thread for each core: the same method and objective as LinearSVC."""
+    from liblinear import liblinearutil
+    from scipy import sparse
+
+    setting = f"-s 3 -c {C!r} -B 1 -e 1e-4 -m {multiprocessing.cpu_count()} -q"
+    problem = liblinearutil.problem(y.astype(np.float64), sparse.csr_matrix(X.astype(np.float64)))
+    start = perf_counter()
+    model = liblinearutil.train(problem, liblinearutil.parameter(setting))
+    seconds = perf_counter() - start
+    heads = [model.get_decfun(label_idx=number) for number in range(model.get_nr_class())]
+    order = np.argsort(model.get_labels())
+    coef, intercept = np.array([w for w, _ in heads])[order], np.array([b for _, b in heads])[order]
+    if len(heads) > 2:
+        return Answer(seconds, coef, intercept)
+    return Answer(seconds, coef[1:], intercept[1:])
+
+
+def skglm_svc(X: Floats, y: Labels, C: float) -> Answer:
+    """skglm: coordinate descent on the dual with working sets. It has no bias: a feature of ones stands for it."""
+    from skglm import LinearSVC
+
+    every, rows = signs(y), np.asfortranarray(np.column_stack([X, np.ones(len(X))]), dtype=np.float64)
+    start = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has not converged: reported as `stopped`
+        models = [LinearSVC(C=C, tol=1e-4, fit_intercept=False).fit(rows, head) for head in every]
+    seconds = perf_counter() - start
+    coef = np.vstack([model.coef_.ravel() for model in models])
+    return Answer(seconds, coef[:, :-1], coef[:, -1], stopped=any(model.n_iter_ >= model.max_iter for model in models))
+
+
 def svc(X: Floats, y: Labels, C: float, heads: int = 1, tol: float = 1e-3) -> Answer:
     """scikit-learn's SVC (libsvm): pairs of multipliers, over the kernel matrix."""
     from sklearn.svm import SVC

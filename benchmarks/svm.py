@@ -97,9 +97,11 @@ def measure_part(part: str, options: argparse.Namespace) -> None:
 def measure_rows(options: argparse.Namespace) -> None:
     """The rows of `wide`, saved whenever something was added to one."""
     warnings.simplefilter("ignore", FlatHeadWarning)  # rows say how many
-    with peers.Worker(options.limit, [peers.linear_svc]) as worker:
+    cases = list(chosen(options))
+    others = {name for case in cases for name in case.peers} & set(wide.SVMS)
+    with peers.Worker(options.limit, [wide.SVMS[name] for name in others]) as worker:
         settings = wide.Settings(worker, options.quick)
-        for case in chosen(options):
+        for case in cases:
             try:
                 for row in wide.measure(case, settings):
                     rows = saved(options.out).get("wide", {})

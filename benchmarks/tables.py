@@ -59,6 +59,9 @@ def where(here: MEASURED) -> str:
     return f"{name}, {here['cores']} cores, {here['date'][:10]}"
 
 
+PEERS = ("LinearSVC", "liblinear-multicore", "skglm", "logistic")
+
+
 def spread(values: Iterable[float]) -> str:
     low, high = f"{min(found := list(values)):,.0f}", f"{max(found):,.0f}"
     return low if low == high else f"{low} to {high}"
@@ -66,7 +69,7 @@ def spread(values: Iterable[float]) -> str:
 
 def fits(rows: list[MEASURED]) -> list[str]:
     """One line per problem: ours, the floor and the peers."""
-    names = [name for name in ("LinearSVC", "logistic") if any(peer(row, name) for row in rows)]
+    names = [name for name in PEERS if any(peer(row, name) for row in rows)]
     heads = ["samples × d × classes", "C", "wrong labels", "fit", "floor", "× floor", "influential", "memory"]
     heads += [text for name in names for text in (name, "off by")]
     lines = []

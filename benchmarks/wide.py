@@ -1,12 +1,13 @@
 """The exact SVM on features as wide as embeddings: fit, forget and insert, beside the floor and its peers.
 
 One row is one problem on one device. Rows have names, such as `cpu-20000x768x10-C1-noisy`; each is saved as it grows,
-so that a run may be cut and go on later. Only PyTorch, NumPy, SciPy and scikit-learn are needed: machines with a
-graphics processor may have no more.
+so that a run may be cut and go on later. Rows on a graphics processor need no more than PyTorch, NumPy, SciPy and
+scikit-learn; the others also liblinear-multicore and skglm (`pip install -e '.[bench]'`).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -42,7 +43,7 @@ class Case:
     wrong: float = NOISY
     forget: tuple[int, ...] = (1, 30, 1000)  # influential samples
     insert: int = NEW
-    peers: tuple[str, ...] = ("LinearSVC", "logistic")
+    peers: tuple[str, ...] = ("LinearSVC", "liblinear-multicore", "skglm", "logistic")
 
     @property
     def name(self) -> str:
@@ -97,7 +98,7 @@ class Request:
 class PeerFit:
     """`distance` is how far its objective P is from the optimum P*, (P − P*) / P*, worst head; None if it was stopped.
 
-    LinearSVC penalises the bias too, so that its own optimum is another point. At ours that penalty is `bias` times P*:
+    These penalise the bias too, so that their own optimum is another point. At ours that penalty is `bias` times P*:
     so much of the distance, at most, may be due to it.
     """
 
@@ -240,17 +241,17 @@ def timed(kind: str, asked: int, count: int, works: list[Callable[[], LinearSVM]
     )  # fmt: skip
 
 
-def linear_svc(case: Case, model: LinearSVM, X: torch.Tensor, y: Labels, settings: Settings) -> PeerFit:
+def other_svm(name: str, case: Case, model: LinearSVM, X: torch.Tensor, y: Labels, settings: Settings) -> PeerFit:
     """In a process of its own, which can be stopped."""
     samples = X.cpu().numpy()
-    answer = settings.worker.solve(peers.linear_svc, samples, y, case.C)
+    answer = settings.worker.solve(SVMS[name], samples, y, case.C)
     if answer is None:
-        return PeerFit("LinearSVC", settings.worker.limit, finished=False, content=False)
+        return PeerFit(name, settings.worker.limit, finished=False, content=False)
     optimum = np.array([head.primal for head in model.certificate_])
     margins = signs(y) * (answer.coef @ samples.T.astype(np.float64) + answer.intercept[:, None])
     reached = 0.5 * np.sum(answer.coef**2, axis=1) + case.C * np.maximum(0.0, 1.0 - margins).sum(axis=1)
     return PeerFit(
-        "LinearSVC", answer.seconds, finished=True, content=not answer.stopped,
+        name, answer.seconds, finished=True, content=not answer.stopped,
         distance=float(np.max((reached - optimum) / optimum)), bias=float(np.max(0.5 * model.intercept_**2 / optimum)),
     )  # fmt: skip
 
@@ -261,7 +262,8 @@ def logistic_regression(case: Case, model: LinearSVM, X: torch.Tensor, y: Labels
     return PeerFit("logistic", found.seconds, finished=True, content=not found.stopped, distance=found.distance)
 
 
-PEERS = {"LinearSVC": linear_svc, "logistic": logistic_regression}
+SVMS = {"LinearSVC": peers.linear_svc, "liblinear-multicore": peers.multicore, "skglm": peers.skglm_svc}
+PEERS = {**{name: partial(other_svm, name) for name in SVMS}, "logistic": logistic_regression}
 
 
 def sentence(row: Row) -> str:
