@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.compare import networks, questions, running
+from lab.compare import measures, networks, questions, running
 from lab.compare.exact import CORE, FROZEN, METHODS, Certified, Ridge, Sisa
 from lab.compare.pieces import Pieces
 from lab.compare.promises import Promises
@@ -41,10 +41,11 @@ def five_classes():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where all parts of smoke were measured, each request timed once."""
+    """Where all parts of smoke were measured: each request timed once, and with few swaps."""
     out = tmp_path_factory.mktemp("compare")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(networks, "TIMES", 1)
+        patch.setattr(measures, "SWAPS", 19)
         for part in "abcd":
             measure(part, "smoke", out, device="cpu")
     return out / "smoke"
