@@ -27,6 +27,7 @@ def ray() -> Any:
     os.environ.update(
         RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_raylet_start_wait_time_s="120",
         PYTHONPATH=os.pathsep.join([str(ROOT), *filter(None, sys.path)]), RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
+        RAY_worker_niceness="0",  # by default they get what other processes leave, and the tests of others leave little
     )  # fmt: skip
     import ray
 

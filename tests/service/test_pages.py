@@ -34,6 +34,7 @@ class Visitor:
         self.house = house
         self.client = TestClient(house.client.app, f"{scheme}://testserver", client=("127.0.0.1", 1))
         self.client.follow_redirects = False
+        self.client.portal = house.client.portal  # else each call starts a thread and an event loop of its own
         if role is not None:
             self.signed = self.sign_in(house.tokens[role])
 
