@@ -44,11 +44,12 @@ ENOUGH = 2000  # for a path it has up to four times as many, as long as these ar
 ROUNDED = 1e-14  # margins this close to 1 cannot come closer
 MOST_ROUNDS = 15  # five are usual
 A_FEW_MORE = 1.2  # times as many are not worth a copy of those that are enough
-SETTLED = 0.6  # a path, which takes samples one by one, begins where this share is left from one smoothing to the next,
-LEAVING = 0.7  # and where there is room for them on the margin if this share of those that left just now leaves next
+MOST_LEFT = 100  # a path, which takes samples one by one, begins where no more leave the band from one smoothing to the
+SETTLED = 0.6  # next, where so large a share stays,
+LEAVING = 0.7  # and where there is room on the margin for those that stay if this share of those that left leaves next
 MOST_CHANGED = 16  # samples that change: with more than this a path is longer than Newton's way,
 MOST_CHANGED_WIDE = 6  # where there are many features also with more than this
-NEARLY_FULL = 0.8  # of d + 1, which is all that there is room for on the margin
+NEARLY_FULL = 0.9  # of d + 1, which is all that there is room for on the margin
 LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
 
 
@@ -135,7 +136,7 @@ def work_out(samples: Samples, trial: Trial, now: Proposal) -> None:
         narrow(samples, trial, now, X, y, now.alpha, cap, share, light)
         between = between_bounds(now.alpha, cap)
         left = before - between
-        settled = SETTLED * before <= between <= most + LEAVING * left
+        settled = left <= MOST_LEFT and SETTLED * before <= between <= most + LEAVING * left
         if now.strayed or (settled and follow(samples, trial, now, X, SHORT, abs(left))):
             break
         before = between
