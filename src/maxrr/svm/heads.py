@@ -20,12 +20,11 @@ from maxrr.svm.exact.flat import flat_head
 from maxrr.svm.problem import Change, Head, Samples, Trial
 from maxrr.svm.search.bands import Band, band_around, settle
 from maxrr.svm.search.start import Guess, start_heads
-from maxrr.svm.search.working_set import MOST_CHANGED, REACH, SMALLER, WIDTH, most_changed, refine
+from maxrr.svm.search.working_set import REACH, SMALLER, WIDTH, most_changed, refine
 
 Class = TypeVar("Class")
 T = TypeVar("T")
 
-MOST_CHANGED_ON_DEVICE = 2  # samples that leave or arrive: Newton's way is shorter there with more, of many features
 LARGEST_SHARE = 0.5  # if more than this of those that shape a head leave from inside, to solve it anew is as fast
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
@@ -186,10 +185,9 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
                 certificate = with_longest(head.certificate, samples)
                 ready[positive] = head if certificate == head.certificate else replace(head, certificate=certificate)
     on_device, wide = on_accelerator(samples.X), samples.X.shape[1] >= WIDE
-    most = min(most_changed(samples), MOST_CHANGED_ON_DEVICE if wide and on_device else MOST_CHANGED)
     ready |= solved([flat_again(samples, head) for head, _ in affected if not head.w.any()])
     moving = [(head, change) for head, change in affected if head.w.any()]  # without weights nothing says where to
-    near = [(head, change) for head, change in moving if change.count <= most]
+    near = [(head, change) for head, change in moving if change.count <= most_changed(samples)]
     with engine_for(samples, len(affected), FEW) if wide or on_device else nullcontext(InProcess()) as engine:
         for part in pieces(samples, near):
             ready |= solved(settle(samples, bands_around(samples, part), engine))

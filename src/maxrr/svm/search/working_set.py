@@ -48,7 +48,7 @@ MOST_LEFT = 100  # a path, which takes samples one by one, begins where no more 
 SETTLED = 0.6  # next, where so large a share stays,
 LEAVING = 0.7  # and where there is room on the margin for those that stay if this share of those that left leaves next
 MOST_CHANGED = 16  # samples that change: with more than this a path is longer than Newton's way,
-MOST_CHANGED_WIDE = 6  # where there are many features also with more than this
+MOST_CHANGED_WIDE = 2  # and with more than this where there are many features
 NEARLY_FULL = 0.9  # of d + 1, which is all that there is room for on the margin
 LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
 
