@@ -20,7 +20,7 @@ def test_many_records_move_heads_where_they_were_solved(adds, monkeypatch):
     monkeypatch.setattr(making, "MOST_CHANGED", 2)
     resumed = []
     monkeypatch.setattr(start, "resume_run", lambda *given, run=start.resume_run: resumed.append(1) or run(*given))
-    monkeypatch.setattr(heads, "MOST_CHANGED", 2)
+    monkeypatch.setattr(heads, "most_changed", lambda samples: 2)
     ids = kinds(model, table())[1][:8].tolist()
     before = model._fitted.heads._fitted.solution.samples.X
     for each in (model, other):
