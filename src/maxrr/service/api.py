@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
@@ -44,16 +44,13 @@ class Service:
     @classmethod
     def of(cls, settings: Settings) -> "Service":
         """Open the database and the file of keys, or make them."""
-        with ExitStack() as opened:  # is closed again where this is no service
-            keys = RequestKeys(settings.folder / "request-keys.bin")
-            opened.callback(keys.close)
-            database = Database(settings.url, may_be_new=not keys.are_some)
-            opened.callback(database.close)
-            if not keys.are_some and database.rows(select(tables.requests.c.serial).limit(1)):
-                raise DatabaseGone("the database has requests, and their keys are gone: restore request-keys.bin")
-            parts = Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database)
-            opened.pop_all()
-            return cls(settings, *parts, Limits(settings.rate))
+        keys = RequestKeys(settings.folder / "request-keys.bin")
+        database = Database(settings.url, may_be_new=not keys.are_some)
+        if not keys.are_some and database.rows(select(tables.requests.c.serial).limit(1)):
+            database.close()
+            raise DatabaseGone("the database has requests, and their keys are gone: restore request-keys.bin")
+        parts = Requests(database, keys), Tokens(database), Current(settings), Jobs(settings, database)
+        return cls(settings, *parts, Limits(settings.rate))
 
     def workers(self) -> Sequence[Any]:
         """Return of each worker its `name`, what it is `doing`, the `code` of what stops it, and how many seconds `ago`
@@ -82,11 +79,8 @@ def app(settings: Settings) -> FastAPI:
         An ASGI application. It reads the workspace from its start to its end.
     """
     warnings.simplefilter("ignore", OlderCopyWarning)  # the worker is stopped by it, and says so
-    with ExitStack() as opened:  # is closed again where a plug is refused
-        service = Service.of(settings)
-        opened.callback(service.close)
-        routers, callbacks = plugged(settings, service.requests)
-        opened.pop_all()
+    service = Service.of(settings)
+    routers, callbacks = plugged(settings, service.requests)
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:

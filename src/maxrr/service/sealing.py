@@ -9,8 +9,8 @@ import hmac
 import json
 import os
 import secrets
+import weakref
 from collections.abc import Iterable
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +38,19 @@ class RequestKeys:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        self._file = FileIO(descriptor, "r+")  # knows when it is closed: then the number is another file's
-        fcntl.flock(self._file.fileno(), fcntl.LOCK_EX)  # others may start now
-        if not any(os.pread(self._file.fileno(), SIZE, 0)):
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._end = weakref.finalize(self, os.close, self._file)  # once: then the number is that of another file
+        fcntl.flock(self._file, fcntl.LOCK_EX)  # others may start now
+        if not any(os.pread(self._file, SIZE, 0)):
             self.make(0)
             self.flush()
-        fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+        fcntl.flock(self._file, fcntl.LOCK_UN)
         self.own = self.find(0)
 
     @property
     def are_some(self) -> bool:
         """Whether the key of any request was made here."""
-        return os.fstat(self._file.fileno()).st_size > SIZE
+        return os.fstat(self._file).st_size > SIZE
 
     def make(self, serial: int) -> bytes:
         """Make the key of a request. Call `flush` before the database says that the request is there."""
@@ -60,7 +60,7 @@ class RequestKeys:
 
     def flush(self) -> None:
         """Wait until all keys have reached the disk."""
-        os.fdatasync(self._file.fileno())
+        os.fdatasync(self._file)
 
     def find(self, serial: int) -> bytes:
         """Return the key of a request.
@@ -70,7 +70,7 @@ class RequestKeys:
         maxrr.errors.NamesDestroyed
             It was destroyed.
         """
-        key = os.pread(self._file.fileno(), SIZE, serial * SIZE)
+        key = os.pread(self._file, SIZE, serial * SIZE)
         if len(key) < SIZE or not any(key):
             raise NamesDestroyed("what named a person in this request was destroyed when its answer was delivered")
         return key
@@ -82,13 +82,14 @@ class RequestKeys:
         self.flush()
 
     def _write(self, serial: int, key: bytes) -> None:
-        check_in_place(self.path, os.fstat(self._file.fileno()))
-        if os.pwrite(self._file.fileno(), key, serial * SIZE) != SIZE:
+        check_in_place(self.path, os.fstat(self._file))
+        if os.pwrite(self._file, key, serial * SIZE) != SIZE:
             raise OSError(f"{self.path}: the key of a request could not be written")
 
     def close(self) -> None:
         """Close the file, if it is still open."""
-        self._file.close()
+        self._end()
+        self._file = -1
 
 
 def check_in_place(path: str | Path, opened: os.stat_result) -> None:

@@ -309,11 +309,8 @@ class Path:
         slot = int(gains.argmax())
         if not gains[slot] > 0.0:
             return None
-        side, place, column = (
-            OUTSIDE if multipliers[slot] < 0.0 else INSIDE,
-            int(system.places[slot]),
-            system.column(slot),
-        )
+        side, place = OUTSIDE if multipliers[slot] < 0.0 else INSIDE, int(system.places[slot])
+        column = system.column(slot)
         toward = side * self.signs[slot]
         bend = float(column[slot]) if system.count > 1 else 0.0  # one sample leaves only b to change
         line = Line(toward * (column[:-1] @ system.X), float(toward * column[-1]), float(beyond[slot]), bend)
