@@ -218,3 +218,15 @@ def test_few_samples_are_forgotten_and_inserted_without_newton(monkeypatch):
         model.insert(X[1480:], y[1480:])
     assert model.coef_.tobytes() == expected.coef_.tobytes()
     assert model.intercept_.tobytes() == expected.intercept_.tobytes()
+
+
+@pytest.mark.parametrize("digits", [7.0, 7.5, 8.0, 8.5, 12.0])
+@pytest.mark.parametrize("seed", range(20))
+def test_samples_that_hardly_differ_make_a_system_or_none(seed, digits):
+    """What rounding leaves of their difference is no reason to fail."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.integers(-1, 2, size=(2, 3)).astype(float), 2, axis=0)
+    X += 10.0**-digits * rng.integers(-1, 2, size=X.shape)
+    system = MarginSystem(X)
+    if system.begin(np.arange(4)):
+        assert np.isfinite(system.older).all()

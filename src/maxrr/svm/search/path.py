@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.blas import dgemm, dger
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotri, dtrtrs
 
 from maxrr.svm.arrays import Bools, Floats, Ints
 
@@ -71,14 +71,16 @@ class MarginSystem:
             factor = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
         except np.linalg.LinAlgError:
             return False
+        if (factor.diagonal() <= DEPENDENT * np.sqrt(gram.diagonal())).any():
+            return False
         inverse = np.triu(dpotri(factor)[0])
-        inverse += np.triu(inverse, 1).T
-        self.older[:count, :count], self.older[-1, -1] = inverse, size
+        self.older[:count, :count], self.older[-1, -1] = inverse + np.triu(inverse, 1).T, size
         self.diagonal[:] = self.older.diagonal()
+        half = dtrtrs(factor, np.ones(count), trans=1)[0]
         balance = np.zeros(self.slots + 1)
-        balance[:count], balance[-1] = inverse.sum(axis=1), -1.0
-        self.update(-1.0 / float(balance[:-1].sum()), balance)
-        return not (factor.diagonal() <= DEPENDENT * np.sqrt(gram.diagonal())).any()
+        balance[:count], balance[-1] = dtrtrs(factor, half)[0], -1.0
+        self.update(-1.0 / float(half @ half), balance)
+        return True
 
     def solve(self, scores: Floats, tilt: float) -> Floats:
         """Signed multipliers that sum up to `tilt`, and then a b, with which the samples get these scores."""
