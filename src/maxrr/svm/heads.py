@@ -28,6 +28,9 @@ T = TypeVar("T")
 LARGEST_SHARE = 0.5  # if more than this of those that shape a head leave from inside, to solve it anew is as fast
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
+WIDER = (
+    1000.0  # with narrower smoothings Newton's method takes dozens of steps, with wider ones more of these are needed
+)
 WIDE = 256  # features from which on the steps of an update are large enough for threads
 FEW = 5  # heads that are moved: for these no processes are started, and those that have stayed are used
 NARROWEST, NARROWEST_OF_FEW = 1e-3, 1e-2  # their smoothing at least, and where samples are few
@@ -191,7 +194,7 @@ def move(samples: Samples, solution: Solution, changed: Ints) -> Solution:
     with engine_for(samples, len(affected), FEW) if wide or on_device else nullcontext(InProcess()) as engine:
         for part in pieces(samples, near):
             ready |= solved(settle(samples, bands_around(samples, part), engine))
-        others = [head for head, change in moving if not (head.positive in ready or leaves_much(head, change))]
+        others = [each for each in moving if not (each[0].positive in ready or leaves_much(*each))]
         for piece in pieces(samples, others):
             ready |= solved(resume(samples, piece, engine))
     unknown = [positive for positive in needed if positive not in ready]
@@ -286,23 +289,29 @@ def bands_around(samples: Samples, heads: Sequence[tuple[Head, Change]]) -> list
     return bands
 
 
-def resume(samples: Samples, heads: list[Head], engine: Engine) -> Sequence[Head | None]:
+def resume(samples: Samples, changes: list[tuple[Head, Change]], engine: Engine) -> Sequence[Head | None]:
     """Solve heads that were solved for other samples, many of which are the same; None for one that needs more."""
+    heads = [head for head, _ in changes]
     classes = [head.positive for head in heads]
     if on_accelerator(samples.X):
         from maxrr.svm.cuda import start as start_cuda  # brings torch
 
         return settle(samples, start_cuda.resume_run(samples, heads).bands(samples, classes, Threads()), engine)
     margins = margins_at(samples, heads)
-    return refine(samples, [resume_head(samples, *each) for each in zip(heads, margins, strict=True)], engine)
+    trials = [resume_head(samples, *each, here) for each, here in zip(changes, margins, strict=True)]
+    return refine(samples, trials, engine)
 
 
-def resume_head(samples: Samples, head: Head, margins: Floats) -> Trial:
-    """Start a trial from a solved head, at the margins that these samples have there."""
+def resume_head(samples: Samples, head: Head, change: Change, margins: Floats) -> Trial:
+    """Start a trial from a solved head, at the margins that these samples have there.
+
+    The smoothing begins the wider, the larger the share of influential samples that changed and of features to samples.
+    """
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
     alpha[~samples.alive] = 0.0
-    width = first_width(margins, len(head.w))
+    share = change.count / len(head.influential) * len(head.w) / len(margins)
+    width = first_width(margins, len(head.w)) * max(1.0, WIDER * share)
     return Trial(
         head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=width, spread=width,
         reach=REACH * width, held=np.zeros(len(margins)), pull=np.zeros_like(head.w), tilt=0.0, known=head.known,
