@@ -28,9 +28,7 @@ T = TypeVar("T")
 LARGEST_SHARE = 0.5  # if more than this of those that shape a head leave from inside, to solve it anew is as fast
 MANY = 16  # times d + 1: so many samples are worked on first where many have changed
 BANDS_BYTES = 1 << 30  # meant for the features of these, of heads that are moved together
-WIDER = (
-    1000.0  # with narrower smoothings Newton's method takes dozens of steps, with wider ones more of these are needed
-)
+WIDER = 5000.0  # where narrow smoothings take dozens of Newton's steps each
 WIDE = 256  # features from which on the steps of an update are large enough for threads
 FEW = 5  # heads that are moved: for these no processes are started, and those that have stayed are used
 NARROWEST, NARROWEST_OF_FEW = 1e-3, 1e-2  # their smoothing at least, and where samples are few
@@ -305,12 +303,12 @@ def resume(samples: Samples, changes: list[tuple[Head, Change]], engine: Engine)
 def resume_head(samples: Samples, head: Head, change: Change, margins: Floats) -> Trial:
     """Start a trial from a solved head, at the margins that these samples have there.
 
-    The smoothing begins the wider, the larger the share of influential samples that changed and of features to samples.
+    The smoothing begins the wider, the more influential samples have changed, and the fewer samples there are.
     """
     alpha = np.where(margins < 1.0, samples.caps, 0.0)
     alpha[head.inside], alpha[head.on_margin] = samples.caps[head.inside], head.multipliers
     alpha[~samples.alive] = 0.0
-    share = change.count / len(head.influential) * len(head.w) / len(margins)
+    share = change.count / len(head.influential) * (len(head.w) / len(margins)) ** 2
     width = first_width(margins, len(head.w)) * max(1.0, WIDER * share)
     return Trial(
         head.positive, samples.signs(head.positive), head.w, head.b, margins, alpha, width=width, spread=width,
