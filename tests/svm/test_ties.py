@@ -168,3 +168,10 @@ def test_a_head_that_had_no_weights_is_not_looked_for_near_them():
     assert model._fitted.solution.work.passes <= 2
     scratch = LinearSVM().fit(np.delete(X, rows, 0), np.delete(y, rows))
     assert model.coef_.tobytes() + model.intercept_.tobytes() == scratch.coef_.tobytes() + scratch.intercept_.tobytes()
+
+
+def test_two_of_three_samples_are_one():
+    """Their system has no inverse: that is no reason for a fit to end."""
+    model = LinearSVM(1e4).fit(np.array([[0.0, 0.0], [-2.92, -1.19], [0.0, 0.0]]), np.array([1, 0, 1]))
+    assert model.certificate_[0].decided
+    assert model.predict(np.array([[0.0, 0.0], [-2.92, -1.19]])).tolist() == [1, 0]
