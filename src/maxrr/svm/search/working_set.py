@@ -50,7 +50,7 @@ LEAVING = 0.7  # and where there is room on the margin for those that stay if th
 MOST_CHANGED = 16  # samples that change: with more than this a path is longer than Newton's way,
 MOST_CHANGED_WIDE = 2  # and with more than this where there are many features
 NEARLY_FULL = 0.9  # of d + 1, which is all that there is room for on the margin
-LONG, SHORT = 1000, 200  # events on a path, beside one for each feature: from a solved problem, and from nearly there
+LONG, SHORT = 1000, 200  # lines of a path, beside one for each feature: from a solved problem, and from nearly there
 
 
 @dataclass
